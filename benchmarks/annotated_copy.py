@@ -71,9 +71,9 @@ def _commentary(seconds: int) -> OverlayCommentary:
     marks = (OverlayTrace(span=TimeSpan(half_us, duration_us), track=where, ends=False),)
     lanes = (
         ReviewerOverlayLane(
-            says="one: generated. A wheel comes off and floats up beside the car.", marks=marks
+            text="one: generated. A wheel comes off and floats up beside the car.", traces=marks
         ),
-        ReviewerOverlayLane(says="another: real", colour=2),
+        ReviewerOverlayLane(text="another: real", colour=2),
     )
     return OverlayCommentary(lanes=lanes, duration_us=duration_us, notes=("This is an opinion.",))
 

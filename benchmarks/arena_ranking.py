@@ -49,7 +49,7 @@ def make_play(size: int, scenes: int, *, nuisances: int = 0, seed: int = 0) -> S
         reviewers=tuple(f"reviewer-{number:02}" for number in range(size)),
         reviewer=np.repeat(np.arange(size, dtype=np.int32), len(creator)),
         clip=np.tile(np.arange(len(creator), dtype=np.int32), size),
-        said=said.ravel().astype(np.int8),
+        answer_codes=said.ravel().astype(np.int8),
     )
 
 
@@ -62,7 +62,7 @@ def measure(size: int, scenes: int, *, nuisances: int, resamples: int) -> dict[s
         "entrants": size,
         "scenes": scenes,
         "nuisances": nuisances,
-        "answers": len(play.said),
+        "answers": len(play.answer_codes),
         "seconds": round(time.perf_counter() - started, 2),
         "cpu_s": round(time.process_time() - worked, 2),
         "peak_mib": peak_mib(),

@@ -132,7 +132,7 @@ def measure(root: Path) -> dict[str, float]:
     entrants, lineup = folder.require_played(), read_season_clips(folder)
     lineup_s = time.process_time() - worked
     plays = [read_season_answers(folder, title, clips=lineup) for title in entrants.conditions]
-    cpu_s, answers = time.process_time() - worked, sum(len(play.said) for play in plays)
+    cpu_s, answers = time.process_time() - worked, sum(len(play.answer_codes) for play in plays)
     return {
         "reviewers": len(entrants.reviewers),
         "clips": len(lineup.names),

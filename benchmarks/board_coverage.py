@@ -52,7 +52,7 @@ def make_play(said: npt.NDArray[np.bool_]) -> SeasonAnswerTable:
         reviewers=tuple(f"reviewer-{number}" for number in range(REVIEWERS)),
         reviewer=np.repeat(np.arange(REVIEWERS, dtype=np.int32), n),
         clip=np.tile(np.arange(n, dtype=np.int32), REVIEWERS),
-        said=said.ravel().astype(np.int8),
+        answer_codes=said.ravel().astype(np.int8),
     )
 
 

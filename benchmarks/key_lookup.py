@@ -67,7 +67,9 @@ def measure_marks(folder: str, looks: list[list[str]], more: Callable[[], Any]) 
     longer = more()
     told["follow_s"], index = timed(lambda: index.follow(longer))
     told["bytes_per_row"] = round(
-        (index.marks.marks.nbytes + index.marks.slots.nbytes) / longer.count_rows(), 1
+        (index.short_hashes.short_hashes.nbytes + index.short_hashes.slots.nbytes)
+        / longer.count_rows(),
+        1,
     )
     return told
 

@@ -122,10 +122,10 @@ def raw_means(answers: SkillAnswerColumns, layout: SkillTermLayout) -> tuple[Flo
     for reviewer in range(layout.n_reviewers):
         mine = rows.reviewer == reviewer
         real, made = mine & (rows.made == 0), mine & (rows.made == 1)
-        right = (rows.n - rows.said)[real].sum()
-        pooled = (right + rows.said[made]) / (rows.n[real].sum() + rows.n[made])
+        right = (rows.n - rows.n_generated)[real].sum()
+        pooled = (right + rows.n_generated[made]) / (rows.n[real].sum() + rows.n[made])
         accuracy[reviewer] = pooled.mean()
-        caught[reviewer, rows.creator[made]] = rows.said[made] / rows.n[made]
+        caught[reviewer, rows.creator[made]] = rows.n_generated[made] / rows.n[made]
     return accuracy, np.nanmean(caught, axis=0)
 
 

@@ -34,7 +34,7 @@ from unreel.training import run as training
 from unreel.training.examples.example import ExampleOrder
 from unreel.training.examples.reading import read_training_examples
 from unreel.training.model import build_checkpoint_input_spec, find_base_model, load_trainable_model
-from unreel.training.sft.batches import PLACE, UNSHOWN, ExampleCollator, LruCache
+from unreel.training.sft.batches import PLACE, UNUSABLE, ExampleCollator, LruCache
 
 BATCH, SKIPPED = 4, 6
 
@@ -58,7 +58,7 @@ def bare(recipe, folder, lessons, base, steps):
     batches = []
     for i in range(steps):
         batch = lessons([{PLACE: place} for place in range(i * BATCH, (i + 1) * BATCH)])
-        batch.pop(UNSHOWN)
+        batch.pop(UNUSABLE)
         batches.append(batch)
     clock = Clock()
     config = SFTConfig(

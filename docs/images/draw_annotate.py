@@ -65,7 +65,7 @@ def main() -> None:
         plan = LabelStudioServerSettings(
             program=find_label_studio_program(None), folder=Path(folder), port=port
         )
-        with start_label_studio(plan, tell=_tell):
+        with start_label_studio(plan, on_output=_tell):
             secrets = load_studio_secrets(plan.folder)
             own = LabelStudioConnection(
                 address=plan.address, token=secrets.token, media=plan.folder / CLIPS

@@ -14,9 +14,9 @@ import numpy as np
 from PIL import Image
 
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     NOBODY,
-    SAID_GENERATED,
-    SAID_REAL,
     SILENT,
     SeasonAnswerTable,
     SeasonClips,
@@ -85,7 +85,7 @@ def make_play(
     made = lineup.creator != NOBODY
     pull = np.where(made, 1.3 - looks, -1.6)
     says = draw.random((len(names), len(made))) < 1 / (1 + np.exp(-sees[:, None] * pull))
-    said = np.where(says, SAID_GENERATED, SAID_REAL)
+    said = np.where(says, ANSWERED_GENERATED, ANSWERED_REAL)
     said[draw.random(said.shape) < 0.02] = SILENT
     reviewer, clip = np.indices(said.shape)
     return SeasonAnswerTable(
@@ -95,7 +95,7 @@ def make_play(
         floors=FLOORS,
         reviewer=reviewer.ravel().astype(np.int32),
         clip=clip.ravel().astype(np.int32),
-        said=said.ravel().astype(np.int8),
+        answer_codes=said.ravel().astype(np.int8),
     )
 
 
@@ -116,7 +116,7 @@ def make_season(name: str, *, n_scenes: int, seed: int) -> SeasonPageData:
     return SeasonPageData(
         name=name,
         facts=(("Benchmark", "streets"), ("Protocol", "reality"), ("Seed", "0")),
-        plays=plays,
+        answer_tables=plays,
         leaderboards=tuple(rank_season_entrants(play, seed=0, resamples=1000) for play in plays),
         words=words,
         ablations=measure_ablation_effects(plays),

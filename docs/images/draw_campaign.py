@@ -84,14 +84,14 @@ def make_page(folder: Path) -> Path:
             (who, task.id): TaskAssignment(annotator=who, task=task.id, batch=1, position=place)
             for place, (task, who) in enumerate(asked)
         },
-        standing={
+        current={
             (who, task.id): record(task, who, recipes[tasks.index(task)]) for task, who in asked
         },
         quarantined=(),
         excluded={},
         n_records=len(asked),
     )
-    broken = [r for r in records.standing.values() if isinstance(r.outcome, SubmissionQuarantine)]
+    broken = [r for r in records.current.values() if isinstance(r.outcome, SubmissionQuarantine)]
     records = replace(records, quarantined=tuple(broken))
     edition = build_publishable_campaign(records, ConsensusRule())
     entries = {
@@ -102,7 +102,7 @@ def make_page(folder: Path) -> Path:
         )
         for task, recipe in zip(tasks, recipes, strict=True)
     }
-    links = dict.fromkeys(records.standing, "http://127.0.0.1:8080/projects/1/data?task=1")
+    links = dict.fromkeys(records.current, "http://127.0.0.1:8080/projects/1/data?task=1")
     wish = CampaignPageSettings(
         media=media,
         links=links,

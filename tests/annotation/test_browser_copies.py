@@ -10,7 +10,6 @@ import pytest
 from synthesise import ClipRecipe, synthesise
 from unreel.annotation.browser_copies import (
     ClipCopyRequest,
-    ClipCopyResult,
     build_clip_copy_urls,
     make_browser_copies,
 )
@@ -52,13 +51,10 @@ def copy_all(
     clips: dict[str, Path], location: StorageLocation, key: bytes = b"a secret"
 ) -> dict[str, AnnotatorClipCopy | Failure]:
     wanted = [ClipCopyRequest(name, str(path)) for name, path in clips.items()]
-    heard: list[ClipCopyResult] = []
     access = ClipAccessSettings(settings=read_environment_settings())
-    made = make_browser_copies(
-        wanted, location=location, access=access, key=key, on_copy=heard.append, workers=2
-    )
-    found = {copied.name: copied.result for copied in made}
-    assert [copied.name for copied in heard] == list(clips)
+    made = make_browser_copies(wanted, location=location, access=access, key=key, workers=2)
+    found = dict(made)
+    assert list(found) == list(clips)
     return found
 
 

@@ -29,8 +29,8 @@ def _maker() -> ModuleType:
 @CASES
 def test_the_chances_are_those_that_crowd_kit_gave(name: str) -> None:
     case = KEPT[name]
-    found = dawid_skene(*(case[column] for column in COLUMNS), pull=0, most_rounds=3_000)
-    assert found.settled
+    found = dawid_skene(*(case[column] for column in COLUMNS), pull=0, max_rounds=3_000)
+    assert found.has_converged
     assert np.abs(found.posterior - np.array(case["chances"])).max() < 2e-4
 
 

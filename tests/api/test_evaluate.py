@@ -143,7 +143,11 @@ def test_it_works_inside_a_running_event_loop(evaluate: Evaluate, spy: Any, tmp_
     ("asked", "kind", "words"),
     [
         ({"model": "coinn"}, InvalidSettingError, "Did you mean 'coin'"),
-        ({"model": object()}, InvalidSettingError, "is no Reviewer: it lacks name, wants"),
+        (
+            {"model": object()},
+            InvalidSettingError,
+            "is not a Reviewer, missing attributes: name, wants",
+        ),
         ({"protocol": "realty"}, UnknownNameError, "Did you mean 'reality'"),
         ({"conditions": [{"samplin": "x"}]}, InvalidSettingError, "Did you mean 'sampling'"),
         ({"limt": 1}, InvalidSettingError, "Did you mean 'limit'"),

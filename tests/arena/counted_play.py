@@ -6,9 +6,9 @@ import numpy as np
 
 from published.recompute import REAL, AnswerCounts
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     NOBODY,
-    SAID_GENERATED,
-    SAID_REAL,
     SILENT,
     SeasonAnswerTable,
     SeasonClips,
@@ -46,7 +46,7 @@ def counted_play(counted: Counted, *, condition: str, seed: int = 0) -> SeasonAn
         reviewers=tuple(sorted(counted)),
         reviewer=np.concatenate(reviewer).astype(np.int32),
         clip=np.concatenate(clip).astype(np.int32),
-        said=np.concatenate(said).astype(np.int8),
+        answer_codes=np.concatenate(said).astype(np.int8),
     )
 
 
@@ -76,6 +76,6 @@ def _lineup(
 
 def _answers(count: AnswerCounts, size: int, rng: np.random.Generator) -> np.ndarray:
     answers = np.full(size, SILENT)
-    answers[: count.valid] = SAID_REAL
-    answers[: count.said_fake] = SAID_GENERATED
+    answers[: count.valid] = ANSWERED_REAL
+    answers[: count.said_fake] = ANSWERED_GENERATED
     return rng.permutation(answers)

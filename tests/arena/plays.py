@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     NOBODY,
-    SAID_GENERATED,
-    SAID_REAL,
     SILENT,
     SeasonAnswerTable,
     SeasonClips,
@@ -65,7 +65,7 @@ def play(
     side = np.where(is_generated, 1.0, -1.0)
     slope = ability[:, None] * (side * (1.5 - side * harder))[None, :]
     says = draw.random(slope.shape) < 1 / (1 + np.exp(-slope))
-    said = np.where(says, SAID_GENERATED, SAID_REAL)
+    said = np.where(says, ANSWERED_GENERATED, ANSWERED_REAL)
     said[draw.random(said.shape) < SILENT_SHARE] = SILENT
     asked = np.ones(said.shape, dtype=bool)
     for who, creator in never_met:
@@ -78,5 +78,5 @@ def play(
         floors=frozenset(floors),
         reviewer=reviewer.astype(np.int32),
         clip=clip.astype(np.int32),
-        said=said[asked].astype(np.int8),
+        answer_codes=said[asked].astype(np.int8),
     )

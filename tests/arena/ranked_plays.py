@@ -62,7 +62,7 @@ def play(
         floors=frozenset(floors),
         reviewer=columns[:, 0],
         clip=columns[:, 1],
-        said=columns[:, 2].astype(np.int8),
+        answer_codes=columns[:, 2].astype(np.int8),
     )
 
 
@@ -78,5 +78,5 @@ def without(of: SeasonAnswerTable, reviewer: str) -> SeasonAnswerTable:
         floors=of.floors - {reviewer},
         reviewer=np.where(moved > place, moved - 1, moved).astype(np.int32),
         clip=of.clip[stays],
-        said=of.said[stays],
+        answer_codes=of.answer_codes[stays],
     )

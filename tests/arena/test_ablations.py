@@ -7,9 +7,9 @@ import pytest
 
 from arena.plays import lineup, play
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     NOBODY,
-    SAID_GENERATED,
-    SAID_REAL,
     SILENT,
     SeasonAnswerTable,
     build_answer_grid,
@@ -35,7 +35,7 @@ ABILITIES = {"ada": 1.0, "bob": 0.5, "coin": 0.0}
 def _said(
     before: SeasonAnswerTable, said: np.ndarray, condition: str = "audio on"
 ) -> SeasonAnswerTable:
-    return replace(before, said=said.astype(np.int8), condition=condition)
+    return replace(before, answer_codes=said.astype(np.int8), condition=condition)
 
 
 def _between(
@@ -71,8 +71,8 @@ def test_a_difference_is_that_of_balanced_accuracy() -> None:
     made, filmed = get_generated_clip_mask(SHOWN) & read, get_real_clip_mask(SHOWN) & read
 
     def balanced(said: np.ndarray) -> float:
-        caught = (said[made] == SAID_GENERATED).mean()
-        return 50 * float(caught + (said[filmed] == SAID_REAL).mean())
+        caught = (said[made] == ANSWERED_GENERATED).mean()
+        return 50 * float(caught + (said[filmed] == ANSWERED_REAL).mean())
 
     assert found.value == pytest.approx(balanced(first) - balanced(second))
     assert found.low > 0
@@ -80,7 +80,7 @@ def test_a_difference_is_that_of_balanced_accuracy() -> None:
 
 def test_silent_answers_are_left_out_and_counted() -> None:
     one = play(SHOWN, ABILITIES)
-    said = one.said.copy()
+    said = one.answer_codes.copy()
     said[one.clip < 60] = SILENT
     found = next(
         a for a in measure_ablation_effects([one, _said(one, said)]) if a.reviewer == "ada"
@@ -107,9 +107,9 @@ def test_only_conditions_that_differ_in_one_knob_are_compared() -> None:
 
 def test_settings_of_a_creator_are_paired_by_scene() -> None:
     one = play(SHOWN, {"ada": 1.0})
-    said = one.said.copy()
-    said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/text")] = SAID_REAL
-    said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/image")] = SAID_GENERATED
+    said = one.answer_codes.copy()
+    said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/text")] = ANSWERED_REAL
+    said[SHOWN.creator[one.clip] == SHOWN.creators.index("Wan/image")] = ANSWERED_GENERATED
     found = [
         a
         for a in measure_ablation_effects([_said(one, said)])
@@ -121,9 +121,9 @@ def test_settings_of_a_creator_are_paired_by_scene() -> None:
 
 def test_a_control_is_set_against_the_real_clip_of_its_scene() -> None:
     one = play(SHOWN, {"ada": 1.0})
-    said = one.said.copy()
-    said[SHOWN.control[one.clip] != NOBODY] = SAID_GENERATED
-    said[get_real_clip_mask(SHOWN)[one.clip]] = SAID_REAL
+    said = one.answer_codes.copy()
+    said[SHOWN.control[one.clip] != NOBODY] = ANSWERED_GENERATED
+    said[get_real_clip_mask(SHOWN)[one.clip]] = ANSWERED_REAL
     found = [
         a
         for a in measure_ablation_effects([_said(one, said)])
@@ -166,9 +166,9 @@ def test_where_nothing_changes_a_difference_is_rarely_called_one() -> None:
 
 def test_a_reviewer_that_says_real_leans_there() -> None:
     one = play(SHOWN, {"ada": 1.0, "eve": 1.0})
-    said = one.said.copy()
+    said = one.answer_codes.copy()
     eve = one.reviewer == one.reviewers.index("eve")
-    said[eve & (np.arange(len(said)) % 3 > 0)] = SAID_REAL
+    said[eve & (np.arange(len(said)) % 3 > 0)] = ANSWERED_REAL
     ada, eve_leans = measure_reviewer_biases(_said(one, said))
     assert _value(eve_leans.criterion).low > 0
     assert _value(eve_leans.said_real).low > 60
@@ -177,7 +177,7 @@ def test_a_reviewer_that_says_real_leans_there() -> None:
 
 def test_who_never_saw_a_real_clip_has_no_leaning() -> None:
     one = play(SHOWN, {"ada": 1.0})
-    said = np.where(get_real_clip_mask(SHOWN)[one.clip], SILENT, one.said)
+    said = np.where(get_real_clip_mask(SHOWN)[one.clip], SILENT, one.answer_codes)
     (found,) = measure_reviewer_biases(_said(one, said))
     assert isinstance(found.sensitivity, Unmeasured)
     assert isinstance(found.said_real, Unmeasured)

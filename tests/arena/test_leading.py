@@ -7,9 +7,9 @@ import pytest
 
 from arena.plays import lineup, play
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     NOBODY,
-    SAID_GENERATED,
-    SAID_REAL,
     ResampledAnswerTable,
     SeasonAnswerTable,
 )
@@ -39,11 +39,11 @@ def _leading(rows: tuple[LeaderboardRow, ...]) -> set[str]:
 def _answers(right: dict[str, float], **more: frozenset[str]) -> SeasonAnswerTable:
     """A play in which each reviewer errs on the last clips of the lineup, as many as its share tells."""
     answers = play(SHOWN, dict.fromkeys(right, 1.0))
-    truth = np.where(SHOWN.creator != NOBODY, SAID_GENERATED, SAID_REAL)[answers.clip]
+    truth = np.where(SHOWN.creator != NOBODY, ANSWERED_GENERATED, ANSWERED_REAL)[answers.clip]
     share = np.array([right[name] for name in answers.reviewers])[answers.reviewer]
     errs = answers.clip >= share * len(SHOWN.names)
-    wrong = np.where(truth == SAID_GENERATED, SAID_REAL, SAID_GENERATED)
-    return replace(answers, said=np.where(errs, wrong, truth).astype(np.int8), **more)
+    wrong = np.where(truth == ANSWERED_GENERATED, ANSWERED_REAL, ANSWERED_GENERATED)
+    return replace(answers, answer_codes=np.where(errs, wrong, truth).astype(np.int8), **more)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from creators import fault_server
 from creators.fault_server import FaultService
 from synthesise import ClipRecipe, synthesise
 from unreel.api.contacts import describe_creator_services, describe_external_reviewers
-from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL
+from unreel.arena.answers.answer_table import ANSWERED_GENERATED, ANSWERED_REAL, NOBODY
 from unreel.arena.answers.season_answers import read_season_answers
 from unreel.core.failure import FailureReason
 from unreel.core.settings import EnvironmentSettings
@@ -104,9 +104,9 @@ def test_services_and_programs_play_a_season_and_every_fault_is_told(
     found = read_season_answers(stadium.folder)
     assert set(found.reviewers) == {"program", "service"}
     said: dict[str, set[int]] = {name: set() for name in found.reviewers}
-    for who, what in zip(found.reviewer, found.said, strict=True):
+    for who, what in zip(found.reviewer, found.answer_codes, strict=True):
         said[found.reviewers[who]].add(int(what))
-    assert said == {"program": {SAID_GENERATED}, "service": {SAID_REAL}}
+    assert said == {"program": {ANSWERED_GENERATED}, "service": {ANSWERED_REAL}}
     assert (found.clips.creator != NOBODY).sum() == N_SCENES
     stadium.play()
     assert service.books["good"].posts == N_SCENES
@@ -135,6 +135,6 @@ def test_whom_a_season_runs_and_asks_is_told_before() -> None:
         "requests clips from video.example.org as Ours, with VIDEO_KEY",
         "requests clips from api.openai.com as Sora, with OPENAI_API_KEY",
         "runs /bin/sh 'a b.py' as command:x, confined",
-        "it can read /usr, the clip and use the graphics cards",
+        "can read /usr, the clip and use the graphics cards",
         "asks video.example.org as http:y, with VIDEO_KEY",
     ]

@@ -7,9 +7,9 @@ import pytest
 
 from arena.plays import lineup, play
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     NOBODY,
-    SAID_GENERATED,
-    SAID_REAL,
     SILENT,
     SeasonAnswerTable,
     get_generated_clip_mask,
@@ -48,8 +48,8 @@ def _pairs(*, right: float, seed: int = 0, real_first: bool = True) -> PairAnswe
 
 def _single(*, right: bool) -> SeasonAnswerTable:
     season = play(SHOWN, {"ada": 1.0, "bob": 1.0})
-    truth = np.where(get_generated_clip_mask(SHOWN)[season.clip], SAID_GENERATED, SAID_REAL)
-    return replace(season, said=(truth if right else 1 - truth).astype(np.int8))
+    truth = np.where(get_generated_clip_mask(SHOWN)[season.clip], ANSWERED_GENERATED, ANSWERED_REAL)
+    return replace(season, answer_codes=(truth if right else 1 - truth).astype(np.int8))
 
 
 def _value(measured: object) -> Estimate:

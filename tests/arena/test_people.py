@@ -18,7 +18,12 @@ from arena.seasons import Stadium, write_benchmark
 from campaigns import CAMPAIGN, in_order, record_of, task_of
 from unreel.annotation.campaign import Annotator, VoteAnswer
 from unreel.annotation.ledger.connection import open_ledger
-from unreel.arena.answers.answer_table import SAID_GENERATED, SAID_REAL, SILENT, SeasonAnswerTable
+from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
+    SILENT,
+    SeasonAnswerTable,
+)
 from unreel.arena.answers.season_answers import MAJORITY, PERSON, HumanClipVote, add_human_reviewers
 from unreel.arena.boards.ranking import rank_season_entrants
 from unreel.core.errors import InvalidValueError
@@ -32,7 +37,7 @@ def _said(found: SeasonAnswerTable, name: str) -> dict[str, int]:
     who = found.reviewers.index(name)
     return {
         found.clips.names[clip]: int(said)
-        for reviewer, clip, said in zip(found.reviewer, found.clip, found.said, strict=True)
+        for reviewer, clip, said in zip(found.reviewer, found.clip, found.answer_codes, strict=True)
         if reviewer == who
     }
 
@@ -65,7 +70,9 @@ def test_people_are_added_and_what_models_said_stays(ballots: list[HumanClipVote
     tally = Counter((clip, label) for (_, clip), label in seen.items())
     for clip, said in _said(found, MAJORITY).items():
         real, made = tally[clip, Label.REAL], tally[clip, Label.GENERATED]
-        assert said == (SILENT if real == made else SAID_GENERATED if made > real else SAID_REAL)
+        assert said == (
+            SILENT if real == made else ANSWERED_GENERATED if made > real else ANSWERED_REAL
+        )
 
 
 def test_somebody_who_saw_a_part_is_shown_so_and_ranks_nobody_else_anew() -> None:

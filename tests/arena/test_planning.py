@@ -33,7 +33,7 @@ def ask(
 def test_nothing_known_every_cell_gets_its_share() -> None:
     questions, makers, scenes = ask(4, 5, 10)
     chosen = choose_informative_questions(
-        questions, 40, makers=makers, scenes=scenes, n_answered={}, n_generated={}, seed=1
+        questions, 40, creators=makers, scenes=scenes, n_answered={}, n_generated={}, seed=1
     )
     cells = Counter((who, makers[clip]) for who, _, clip in chosen)
     assert len(cells) == 20
@@ -48,7 +48,7 @@ def test_who_is_known_least_is_asked_most() -> None:
     chosen = choose_informative_questions(
         questions,
         60,
-        makers=makers,
+        creators=makers,
         scenes=scenes,
         n_answered=answered,
         n_generated=n_generated,
@@ -66,7 +66,7 @@ def test_a_cell_whose_answer_is_sure_tells_less_than_an_open_one() -> None:
     chosen = choose_informative_questions(
         questions,
         20,
-        makers=makers,
+        creators=makers,
         scenes=scenes,
         n_answered=answered,
         n_generated=n_generated,
@@ -87,7 +87,7 @@ def test_an_answered_question_is_not_chosen_again() -> None:
     left = {(q.reviewer, q.condition, q.clip) for q in done if not q.answered}
     for most in (4, 6, 100):
         chosen = choose_informative_questions(
-            done, most, makers=makers, scenes=scenes, n_answered={}, n_generated={}, seed=3
+            done, most, creators=makers, scenes=scenes, n_answered={}, n_generated={}, seed=3
         )
         assert len(chosen) == min(most, len(left))
         assert set(chosen) <= left
@@ -104,7 +104,7 @@ def test_a_plan_holds_each_question_once_up_to_the_budget_and_comes_out_the_same
     questions, makers, scenes = ask(*shape)
     plans = [
         choose_informative_questions(
-            asked, most, makers=makers, scenes=scenes, n_answered={}, n_generated={}, seed=seed
+            asked, most, creators=makers, scenes=scenes, n_answered={}, n_generated={}, seed=seed
         )
         for asked in (questions, questions[::-1])
     ]
@@ -122,7 +122,7 @@ def test_plays_tell_who_caught_whom_and_what_could_not_be_read_tells_nothing() -
         reviewers=("ada",),
         reviewer=np.zeros(len(said), dtype=np.int32),
         clip=np.arange(len(said), dtype=np.int32),
-        said=said,
+        answer_codes=said,
     )
     n_answered, n_generated = count_stored_answers([ada, ada], {"ada@1": "ada"})
     assert n_answered == {("ada@1", "Sora"): 2, ("ada@1", "blur"): 4, ("ada@1", ""): 4}

@@ -68,7 +68,9 @@ def test_a_counted_play_has_exactly_the_counts() -> None:
         for source, count in counted[name].items():
             creator = -1 if source == REAL else play.clips.creators.index(source)
             mine = (play.reviewer == place) & (play.clips.creator[play.clip] == creator)
-            assert int((play.said[mine] == 1).sum()) == count.said_fake
-            assert int((play.said[mine] >= 0).sum()) == count.valid
+            assert int((play.answer_codes[mine] == 1).sum()) == count.said_fake
+            assert int((play.answer_codes[mine] >= 0).sum()) == count.valid
             assert int(mine.sum()) == (7 if source == REAL else 9)
-    assert np.array_equal(counted_play(counted, condition="c", seed=3).said, play.said)
+    assert np.array_equal(
+        counted_play(counted, condition="c", seed=3).answer_codes, play.answer_codes
+    )

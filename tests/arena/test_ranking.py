@@ -61,7 +61,7 @@ def test_accuracy_pools_real_clips_with_one_creator_at_a_time_and_averages_unrou
     standings = rank_season_entrants(played, seed=0, resamples=50)
     line = played.reviewers.index("sharp")
     mine = played.reviewer == line
-    said, clip = played.said[mine], played.clip[mine]
+    said, clip = played.answer_codes[mine], played.clip[mine]
     creator, control = played.clips.creator[clip], played.clips.control[clip]
     real = (creator < 0) & (control < 0)
     parts = []
@@ -147,7 +147,7 @@ def test_one_clip_that_was_not_asked_about_is_a_lacking_cell() -> None:
     chosen = np.flatnonzero(
         (played.reviewer == line) & (played.clips.creator[played.clip] == fine)
     )[:1]
-    stays = np.ones(len(played.said), dtype=bool)
+    stays = np.ones(len(played.answer_codes), dtype=bool)
     stays[chosen] = False
     fewer = SeasonAnswerTable(
         clips=played.clips,
@@ -156,7 +156,7 @@ def test_one_clip_that_was_not_asked_about_is_a_lacking_cell() -> None:
         floors=played.floors,
         reviewer=played.reviewer[stays],
         clip=played.clip[stays],
-        said=played.said[stays],
+        answer_codes=played.answer_codes[stays],
     )
     board = rank_season_entrants(fewer, seed=0, resamples=50)
     assert _named(board, "dull").lacks == ("fine",)
@@ -179,7 +179,7 @@ def test_who_stands_above_whom_is_told_by_shares_that_add_up() -> None:
 def test_reviewers_that_answer_alike_share_a_place() -> None:
     played = _played(twin=SHARP)
     sharp, twin = (played.reviewers.index(name) for name in ("sharp", "twin"))
-    said = played.said.copy()
+    said = played.answer_codes.copy()
     said[played.reviewer == twin] = said[played.reviewer == sharp]
     alike = SeasonAnswerTable(
         clips=played.clips,
@@ -188,7 +188,7 @@ def test_reviewers_that_answer_alike_share_a_place() -> None:
         floors=played.floors,
         reviewer=played.reviewer,
         clip=played.clip,
-        said=said,
+        answer_codes=said,
     )
     board = rank_season_entrants(alike, seed=0, resamples=50)
     assert [(one.name, one.rank) for one in board.reviewers][:3] == [
@@ -211,7 +211,7 @@ def test_a_clip_answered_twice_is_refused() -> None:
     played = _played()
     doubled = {
         name: np.concatenate([getattr(played, name), getattr(played, name)[:1]])
-        for name in ("reviewer", "clip", "said")
+        for name in ("reviewer", "clip", "answer_codes")
     }
     twice = SeasonAnswerTable(
         clips=played.clips, condition="", reviewers=played.reviewers, **doubled
@@ -227,9 +227,9 @@ def test_who_is_silent_about_most_of_a_creators_clips_has_no_rank() -> None:
         (played.reviewer == line) & (played.clips.creator[played.clip] == CREATORS.index("fine"))
     )
     for n_silent, lacks in ((30, ()), (31, ("fine",))):
-        said = played.said.copy()
+        said = played.answer_codes.copy()
         said[fine[:n_silent]] = -1
-        board = rank_season_entrants(replace(played, said=said), seed=0, resamples=20)
+        board = rank_season_entrants(replace(played, answer_codes=said), seed=0, resamples=20)
         assert _named(board, "dull").lacks == lacks
         assert (_named(board, "dull").rank is None) == bool(lacks)
 

@@ -10,7 +10,7 @@ import pytest
 
 from arena.seasons import N_SCENES, Stadium, write_benchmark, write_clips
 from chat import Reply, says, serve_chat
-from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SILENT
+from unreel.arena.answers.answer_table import ANSWERED_GENERATED, ANSWERED_REAL, NOBODY, SILENT
 from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
 from unreel.arena.run.job import forecast_season
 from unreel.arena.season.folder import read_season
@@ -84,9 +84,9 @@ def test_a_season_plays_locate(stadium: Stadium) -> None:
     assert not stadium.play().n_failed
     play = read_season_answers(stadium.folder.path)
     said = {play.reviewers[at]: set() for at in play.reviewer.tolist()}
-    for at, answer in zip(play.reviewer.tolist(), play.said.tolist(), strict=True):
+    for at, answer in zip(play.reviewer.tolist(), play.answer_codes.tolist(), strict=True):
         said[play.reviewers[at]].add(answer)
-    assert said == {"always-real": {SAID_REAL}, "always-generated": {SAID_GENERATED}}
+    assert said == {"always-real": {ANSWERED_REAL}, "always-generated": {ANSWERED_GENERATED}}
 
 
 def test_a_play_tells_whose_each_clip_is_and_what_was_said(stadium: Stadium) -> None:
@@ -96,11 +96,13 @@ def test_a_play_tells_whose_each_clip_is_and_what_was_said(stadium: Stadium) -> 
     assert play.clips.scenes == tuple(f"scene-{n}" for n in range(N_SCENES))
     assert (play.clips.creator == NOBODY).sum() == N_SCENES
     assert (play.reviewers, play.floors) == (("Ann",), frozenset())
-    said = dict(zip((play.clips.names[at] for at in play.clip), play.said.tolist(), strict=True))
-    assert {said[f"real-{n}"] for n in range(N_SCENES)} == {SAID_REAL}
-    assert [said[f"Sora-{n}"] for n in range(N_SCENES)] == [SAID_GENERATED, SAID_REAL] * 2
+    said = dict(
+        zip((play.clips.names[at] for at in play.clip), play.answer_codes.tolist(), strict=True)
+    )
+    assert {said[f"real-{n}"] for n in range(N_SCENES)} == {ANSWERED_REAL}
+    assert [said[f"Sora-{n}"] for n in range(N_SCENES)] == [ANSWERED_GENERATED, ANSWERED_REAL] * 2
     made = [said[f"Wan/image+text/scene-{n}"] for n in range(N_SCENES)]
-    assert made == [SAID_GENERATED] * 3 + [SILENT]
+    assert made == [ANSWERED_GENERATED] * 3 + [SILENT]
     assert play.clips.nuisances == ("length", "resolution", "sound")
     assert (play.clips.nuisance[:, 2] == 0).all()
 

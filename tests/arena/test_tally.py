@@ -3,7 +3,7 @@
 import numpy as np
 
 from arena.plays import lineup, play
-from unreel.arena.answers.answer_table import SAID_GENERATED, SILENT, ResampledAnswerTable
+from unreel.arena.answers.answer_table import ANSWERED_GENERATED, SILENT, ResampledAnswerTable
 
 PLAY = play(
     lineup(("Sora", "Veo"), n_scenes=40, controls=("blur",)),
@@ -16,7 +16,7 @@ def count_by_hand(*, silent: bool) -> list[list[int]]:
     """Return the number of answers of each reviewer about each source, one answer after another."""
     source = PLAY.clips.source
     counts = [[0] * 4 for _ in PLAY.reviewers]  # two creators, the real clips, one control
-    for reviewer, clip, said in zip(PLAY.reviewer, PLAY.clip, PLAY.said, strict=True):
+    for reviewer, clip, said in zip(PLAY.reviewer, PLAY.clip, PLAY.answer_codes, strict=True):
         counts[reviewer][source[clip]] += silent or said != SILENT
     return counts
 
@@ -33,10 +33,10 @@ def test_the_counts_of_the_first_resample_are_those_of_the_play() -> None:
     tally = ResampledAnswerTable.of(PLAY, seed=1, resamples=2)
     asked, valid = (count_by_hand(silent=silent) for silent in (True, False))
     for reviewer, counts in enumerate(tally.counts()):
-        assert counts.asked[0].tolist() == asked[reviewer]
+        assert counts.sent[0].tolist() == asked[reviewer]
         assert counts.valid[0].tolist() == valid[reviewer]
-        assert counts.scene_asked.sum(axis=0).tolist() == asked[reviewer]
+        assert counts.scene_sent.sum(axis=0).tolist() == asked[reviewer]
         assert counts.scene_valid.sum(axis=0).tolist() == valid[reviewer]
-        says_generated = (PLAY.said == SAID_GENERATED) & (PLAY.reviewer == reviewer)
+        says_generated = (PLAY.answer_codes == ANSWERED_GENERATED) & (PLAY.reviewer == reviewer)
         by_source = np.bincount(PLAY.clips.source[PLAY.clip[says_generated]], minlength=4)
         assert counts.generated[0].tolist() == by_source.tolist()

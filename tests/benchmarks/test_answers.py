@@ -38,7 +38,7 @@ def test_an_answer_finds_its_entry(tmp_path: Path, column: str) -> None:
         ENTRIES, answers(tmp_path, [{column: "a", "text": " FAKE \n"}])
     )
     assert [outcome for _, outcome in joined.pairs] == [Reply(text=" FAKE \n"), None, None]
-    assert joined.n_not_asked == 2
+    assert joined.n_unanswered == 2
 
 
 def test_an_answer_may_name_the_location(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_damaged_answer_is_rejected_and_its_clip_not_asked(
         ENTRIES, answers(tmp_path, [row, {"name": "b", "text": "x"}])
     )
     assert [rejected.name for rejected in joined.rejected] == ["row 1"]
-    assert joined.n_not_asked == 2
+    assert joined.n_unanswered == 2
 
 
 def test_a_line_that_is_no_json_is_rejected(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from unreel.benchmarks.check import NAMES_KEPT, OTHERS, check_benchmark
+from unreel.benchmarks.check import MAX_NAMES, OTHERS, check_benchmark
 from unreel.benchmarks.entry import BenchmarkLayout
 from unreel.benchmarks.examples import EXAMPLES, write_example_benchmark
 from unreel.core.errors import UnreadableSourceError
@@ -113,9 +113,7 @@ def test_other_layouts_that_fit_are_told(tmp_path: Path) -> None:
 
 
 def test_a_million_names_are_not_kept(write_rows: Write) -> None:
-    rows = [
-        {"file": f"{n}.mp4", "label": "fake", "creator": f"c{n}"} for n in range(NAMES_KEPT + 5)
-    ]
+    rows = [{"file": f"{n}.mp4", "label": "fake", "creator": f"c{n}"} for n in range(MAX_NAMES + 5)]
     creators = check_benchmark(write_rows("l.csv", rows)).creators
-    assert len(creators) == NAMES_KEPT + 1
+    assert len(creators) == MAX_NAMES + 1
     assert creators[OTHERS] == 5

@@ -26,8 +26,8 @@ def media(tmp_path: Path) -> Path:
 
 def test_a_written_folder_holds_both_files_and_is_read_back(media: Path, tmp_path: Path) -> None:
     plain = replace(MARKED, name="b", cleaned=None)
-    written = write_video_folder([MARKED, plain], tmp_path / "out", root=media)
-    assert written.n_entries == 2
+    n_entries, _ = write_video_folder([MARKED, plain], tmp_path / "out", root=media)
+    assert n_entries == 2
     opened = open_benchmark(tmp_path / "out")
     first, second = opened
     assert isinstance(first, Entry)
@@ -41,10 +41,8 @@ def test_a_written_folder_holds_both_files_and_is_read_back(media: Path, tmp_pat
 
 def test_a_copy_that_is_not_there_is_refused(media: Path, tmp_path: Path) -> None:
     lost = replace(MARKED, cleaned="clean/none.mp4")
-    written = write_video_folder([lost], tmp_path / "out", root=media)
-    assert written.refused == (
-        Rejected("a", "no file at clean/none.mp4. Fetch or unpack it first"),
-    )
+    _, refused = write_video_folder([lost], tmp_path / "out", root=media)
+    assert refused == (Rejected("a", "no file at clean/none.mp4. Fetch or unpack it first"),)
 
 
 def test_a_copy_in_a_folder_of_a_split_is_found_there(tmp_path: Path) -> None:

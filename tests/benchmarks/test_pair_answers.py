@@ -129,4 +129,4 @@ def test_rows_of_the_benchmark_that_cannot_be_used_stay_in_sight() -> None:
         [*ENTRIES, Rejected("d", "broken")], {REAL_FIRST[0]: "1"}, "pair"
     )
     assert joined.rejected == (Rejected("d", "broken"),)
-    assert joined.n_not_asked == 3
+    assert joined.n_unanswered == 3

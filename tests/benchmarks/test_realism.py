@@ -61,7 +61,7 @@ def test_the_reasons_are_those_of_the_first_of_the_majority() -> None:
 
 
 def test_two_annotators_agree_on_nothing() -> None:
-    with pytest.raises(InvalidValueError, match="three annotators, got 2"):
+    with pytest.raises(InvalidValueError, match="3 ratings, got 2"):
         merge_ratings(ratings((1, 2)))
 
 

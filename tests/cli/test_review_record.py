@@ -29,7 +29,7 @@ def test_its_figure_stands_beside_the_reviewer_with_doubt_and_benchmark(run, cli
     assert "Generated caught 0.0 %" in told
     assert "Real trusted 100.0 %" in told
     assert "On four-clips" in told
-    assert "Measured accuracy: not known: it is in none of the given runs." in told
+    assert "Measured accuracy: not known; none of the given runs has this reviewer." in told
     result = json.loads(Path(kept.parent, "e", "result.json").read_text(encoding="utf-8"))
     first, other = result["opinions"]
     assert first["figures"][0]["metric"] == "balanced"

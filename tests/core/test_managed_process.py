@@ -60,7 +60,7 @@ def test_a_leash_whose_holding_process_hangs_is_cut(
     start: Callable[[str], ManagedProcess], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = start("import time; time.sleep(600)")
-    monkeypatch.setattr(managed_process, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(managed_process, "STOP_TIMEOUT_S", 0.1)
     os.kill(one._holder.pid, signal.SIGSTOP)
     one.end()
     assert not one.is_alive
@@ -102,7 +102,7 @@ def test_holding_ends_with_the_command_and_kills_what_it_left_behind(tmp_path: P
 @pytest.mark.usefixtures("own_signals")
 @pytest.mark.filterwarnings("ignore:lance is not fork-safe")  # of other tests in this process
 def test_holding_ends_with_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(managed_process, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(managed_process, "STOP_TIMEOUT_S", 1.0)
     reading, writing = os.pipe()
     os.close(writing)
     try:

@@ -46,7 +46,7 @@ def test_an_opener_travels_to_workers_and_opens_the_same_creator() -> None:
 
 def test_a_path_is_from_the_recipe_and_no_part_of_the_name(tmp_path: Path) -> None:
     told = section(folder="clips")
-    moved = told.beside(tmp_path)
+    moved = told.resolve_paths(tmp_path)
     assert moved.model_extra == {"folder": str(tmp_path / "clips")}
     assert moved.stable_name == told.stable_name
 

@@ -238,11 +238,12 @@ def test_the_rule_is_the_one_of_the_decision(
 ) -> None:
     low, middle, high = ends
     auc = Estimate(value=middle, low=low, high=high, n=100)
-    assert judge_label_leak(auc, n_least=20, p_value=0.05) is finding
-    assert judge_label_leak(auc, n_least=19, p_value=0.05) is LabelLeakFinding.INCONCLUSIVE
-    assert judge_label_leak(auc, n_least=20, p_value=0.06) is not LabelLeakFinding.LEAKS
+    assert judge_label_leak(auc, n_smaller_class=20, p_value=0.05) is finding
+    assert judge_label_leak(auc, n_smaller_class=19, p_value=0.05) is LabelLeakFinding.INCONCLUSIVE
+    assert judge_label_leak(auc, n_smaller_class=20, p_value=0.06) is not LabelLeakFinding.LEAKS
     assert (
-        judge_label_leak(auc, n_least=20, p_value=0.05, n_unjudged=1) is not LabelLeakFinding.CLEAN
+        judge_label_leak(auc, n_smaller_class=20, p_value=0.05, n_unjudged=1)
+        is not LabelLeakFinding.CLEAN
     )
 
 

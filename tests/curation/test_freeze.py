@@ -15,7 +15,7 @@ from unreel.core.settings import read_environment_settings
 from unreel.curation.curation_run import run_curation
 from unreel.curation.freeze.media import BenchmarkMedia, copy_benchmark_media
 from unreel.curation.freeze.step import run_freeze_step
-from unreel.curation.hub_dataset import AcceptedPublishingRisks, write_hub_dataset
+from unreel.curation.hub_dataset import write_hub_dataset
 from unreel.curation.recipe import FreezeRecipeSection
 from unreel.curation.segment import CurationJob, SegmentWorkDirectory, SortedRunWriter
 from unreel.curation.step_execution import CurationContext
@@ -209,9 +209,10 @@ def test_a_benchmark_whose_media_lie_elsewhere_is_not_published(footage, curatio
     here = {"media": "in_place", "shares": [3, 1, 1], "labels": []}
     job = curation({"path": str(footage), "licence": "CC0"}, freeze=here)
     run_curation(job)
-    accepted = AcceptedPublishingRisks(leak=True, no_licence=True)
     with pytest.raises(InvalidSettingError, match="in other folders"):
-        write_hub_dataset(job.context.place.path, accepted=accepted, out=None, repo=None)
+        write_hub_dataset(
+            job.context.place.path, accept_leak=True, accept_no_licence=True, out=None, repo=None
+        )
 
 
 def test_a_second_curation_of_the_same_folder_is_refused_while_one_works(footage, curation) -> None:

@@ -137,7 +137,7 @@ def test_a_shelf_is_cleared_of_what_no_step_reads_and_of_nothing_below_it(shelf)
     kept = shelf.write("kept", [piece_of("a")]).segments
     shelf.write("gone", [piece_of("b")])
     shelf.folder.write("own/film.mp4", b"a film")
-    shelf.clear(kept_segments=kept)
+    shelf.clear(segments_to_keep=kept)
     assert shelf.folder.files() == ["kept.rows", "own/film.mp4"]
 
 
@@ -152,6 +152,6 @@ def test_the_same_bytes_go_one_way_whatever_video_they_come_from(shelf, curation
     ]
     pieces = shelf.write("any", put).segments
     bench = curation({"path": "films"}).context
-    splits = assign_segment_splits(bench, pieces, shares=(1, 1, 1), seed=0)
+    splits = assign_segment_splits(bench, pieces, split_parts=(1, 1, 1), seed=0)
     assert splits[::2].tolist() == splits[1::2].tolist()
     assert set(splits) == {0, 1, 2}

@@ -9,11 +9,7 @@ import pytest
 
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
 from unreel.curation.curation_run import run_curation
-from unreel.curation.hub_dataset import (
-    AcceptedPublishingRisks,
-    find_hub_licence_id,
-    write_hub_dataset,
-)
+from unreel.curation.hub_dataset import find_hub_licence_id, write_hub_dataset
 from unreel.curation.recipe import SPLITS
 
 CITED = {"authors": ["Doe, Jane"], "year": 2026, "url": "https://example.org"}
@@ -34,9 +30,7 @@ def frozen(footage, curation):
 
 
 def made(folder: Path, *, out: Path | None = None, repo: str | None = None, **accepted: bool):
-    return write_hub_dataset(
-        folder, accepted=AcceptedPublishingRisks(**accepted), out=out, repo=repo
-    )
+    return write_hub_dataset(folder, **accepted, out=out, repo=repo)
 
 
 def header(card: Path) -> dict:
@@ -100,7 +94,7 @@ def test_clips_without_a_licence_are_refused_unless_that_is_accepted(frozen) -> 
     with pytest.raises(InvalidSettingError, match=r"10 clips have no licence.*--accept-no-licence"):
         made(folder)
     assert not (folder / "hub").exists()
-    told = header(made(folder, no_licence=True).folder / "README.md")
+    told = header(made(folder, accept_no_licence=True).folder / "README.md")
     assert (told["license"], told["license_link"]) == ("other", "LICENSE.md")
 
 
@@ -114,7 +108,7 @@ def test_a_leak_is_refused_unless_it_is_accepted(frozen) -> None:
     sums.write_text(sums.read_text().replace(old, new))
     with pytest.raises(InvalidSettingError, match=r"the labels leak.*--accept-leak"):
         made(folder)
-    assert made(folder, leak=True).n_clips == 10
+    assert made(folder, accept_leak=True).n_clips == 10
 
 
 @pytest.mark.parametrize("how", ["changed", "gone", "linked", "linked inside"])

@@ -41,7 +41,7 @@ def frozen(footage, curation) -> Path:
 
 
 def write(folder: Path, *, most: int = 12, roots: tuple[Path, ...] = (), **given):
-    wish = ContactSheetSettings(most=most, seed=0, roots=roots)
+    wish = ContactSheetSettings(max_shown=most, seed=0, roots=roots)
     with open_media_reader(read_environment_settings(), trusted=True) as reader:
         return write_contact_sheet_page(folder, settings=wish, reader=reader, **given)
 
@@ -65,7 +65,7 @@ def test_few_are_shown_by_a_seed_and_that_is_told(frozen) -> None:
     assert one == again
     assert [len(group.chosen) for group in one] == [1] * 6
     assert one != other
-    text = write(frozen, most=1).page.read_text()
+    text = write(frozen, max_shown=1).page.read_text()
     assert "1 of 3 are shown, sampled with seed 0." in text
 
 

@@ -23,7 +23,7 @@ def members(n: int, *, ties: int = 0) -> list[SplitCandidate]:
 
 def test_shares_are_met_for_each_label() -> None:
     clips = members(200)
-    chosen = assign_splits(clips, shares=SHARES, seed=1)
+    chosen = assign_splits(clips, split_parts=SHARES, seed=1)
     tally = Counter((chosen[one.clip], one.label) for one in clips)
     assert tally == {
         (split, label): 100 * share // 10
@@ -38,7 +38,7 @@ def test_ties_reach_through_others() -> None:
         SplitCandidate(clip="b", label="real", ties=("one", "two")),
         SplitCandidate(clip="c", label="generated", ties=("two",)),
     ]
-    assert len(set(assign_splits(chain, shares=SHARES, seed=3).values())) == 1
+    assert len(set(assign_splits(chain, split_parts=SHARES, seed=3).values())) == 1
 
 
 @given(
@@ -55,9 +55,9 @@ def test_bound_clips_share_a_split_in_any_order(ties, seed, data) -> None:
         )
         for number, bound in enumerate(ties)
     ]
-    chosen = assign_splits(clips, shares=SHARES, seed=seed)
+    chosen = assign_splits(clips, split_parts=SHARES, seed=seed)
     shuffled = data.draw(st.permutations(clips))
-    assert assign_splits(shuffled, shares=SHARES, seed=seed) == chosen
+    assert assign_splits(shuffled, split_parts=SHARES, seed=seed) == chosen
     for one in clips:
         for other in clips:
             if set(one.ties) & set(other.ties):

@@ -100,7 +100,7 @@ def test_a_malformed_manifest_is_a_problem(bundle: Path, manifest: bytes) -> Non
     entries = read_entries(bundle) | {"manifest.json": manifest}
     write_entries(bundle, [(zipfile.ZipInfo(name), data) for name, data in entries.items()])
     assert verify_custody_bundle(bundle).problems == (
-        "It is not an intact bundle: its manifest is malformed.",
+        "It is not an intact bundle: the manifest is malformed.",
     )
 
 

@@ -150,7 +150,7 @@ def test_a_timestamp_is_requested_and_checked(open_desk, clip_bytes, tmp_path: P
         path.write_bytes(desk.client.get(f"/cases/{case.id}/bundle.zip").content)
     year = str(datetime.now(UTC).year)
     for options, status, text in (
-        ([], 3, f"{year} GMT; its authority was not checked."),
+        ([], 3, f"{year} GMT; authority not checked."),
         (["--authorities", str(certificate)], 3, f"{year} GMT; by an accepted authority."),
         (["--authorities", str(other)], 1, "The timestamp does not match the manifest"),
     ):

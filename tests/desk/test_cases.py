@@ -20,7 +20,7 @@ from unreel.desk.keyframes import select_distinct_frames, write_keyframes
 from unreel.desk.reviewer_sets import open_reviewer_set
 from unreel.desk.settings import ReviewerSet
 from unreel.media.access import open_media_reader
-from unreel.report.review.review_result import NOT_LOOKED_AT
+from unreel.report.review.review_result import FILE_ONLY_HEADLINE
 
 HOSTILE = "<script>window.hacked=1</script>"
 
@@ -60,7 +60,7 @@ def test_people_note_and_decide_and_their_text_stays_text(open_desk, clip_bytes)
     with open_desk() as desk:
         desk.drop((f"{HOSTILE}.mp4", clip_bytes(0)))
         (case,) = desk.wait()
-        assert case.sentence == NOT_LOOKED_AT
+        assert case.sentence == FILE_ONLY_HEADLINE
         page = desk.client.get(f"/cases/{case.id}/").text
         headings = re.findall(r"<h[23][^>]*>([^<]+)<", page)
         assert "Findings in the file itself" in headings
@@ -129,7 +129,7 @@ def test_progress_comes_as_events_until_the_end(open_desk, clip_bytes) -> None:
             json.loads(line[6:])[0] for line in text.splitlines() if line.startswith("data: [{")
         ]
         assert rows[-1]["stage"] == "done"
-        assert rows[-1]["sentence"] == NOT_LOOKED_AT
+        assert rows[-1]["sentence"] == FILE_ONLY_HEADLINE
         assert text.endswith("event: end\ndata: \n\n")
         facts = {"reviewers": "x", "person": "p", "batch": ""}
         waiting = [desk.service.store.add("b.mp4", io.BytesIO(b"x"), **facts) for _ in range(2)]

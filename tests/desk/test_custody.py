@@ -114,7 +114,7 @@ def test_a_case_without_a_log_is_shown_and_an_interrupted_upload_is_not(tmp_path
     unfinished.mkdir(parents=True)
     (unfinished / ".unreel-0123").write_bytes(b"x")
     (shown,) = read_again(tmp_path)
-    assert shown.damage == "its log is missing, empty or unreadable"
+    assert shown.damage == "the log of the case is missing, empty or unreadable"
     assert not unfinished.exists()
 
 
@@ -125,9 +125,9 @@ def test_a_damaged_case_is_shown_without_verdict_and_bundle(open_desk, monkeypat
     (case.folder / "log.jsonl").write_bytes(b"")
     with open_desk() as desk:
         page = desk.client.get("/").text
-        assert "Damaged: its log is missing, empty or unreadable." in page
+        assert "Damaged: the log of the case is missing, empty or unreadable." in page
         page = desk.client.get(f"/cases/{case.id}/").text
-        assert "This case is damaged: its log is missing, empty or unreadable." in page
+        assert "This case is damaged: the log of the case is missing, empty or unreadable." in page
         assert "<b>.mp4" not in page
         assert "seen before" not in page
         for path in ("bundle.zip", "original", "evidence.pdf", "result.json"):
@@ -186,7 +186,7 @@ def test_a_swapped_original_is_not_reviewed(open_desk, clip_bytes, monkeypatch) 
         while not desk.service.store.select()[0].is_ended and time.monotonic() < until_s:
             time.sleep(0.05)
         (case,) = desk.service.store.select()
-        assert case.damage == "its original was changed"
+        assert case.damage == "the original file of the case was changed"
         assert not (case.folder / "evidence").exists()
 
 

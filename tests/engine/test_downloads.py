@@ -297,7 +297,7 @@ from unreel.engine.location import StorageLocation
 from unreel.engine.table import LanceTable
 place = StorageLocation("s3://bucket/run", read_storage_options(read_environment_settings()))
 for ask in (
-    lambda: place.objects(patience_s=1).get("x"),
+    lambda: place.objects(retry_timeout_s=1).get("x"),
     lambda: LanceTable(place / "answers.lance", ANSWERS).exists(),
 ):
     try:

@@ -65,7 +65,7 @@ def test_marks_are_found_wherever_they_crowd(held: list[int], others: list[int])
 @pytest.fixture
 def colliding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        KeyHasher, "marks", lambda _self, stamps: np.full(len(stamps), 7, np.uint64)
+        KeyHasher, "short_hashes", lambda _self, stamps: np.full(len(stamps), 7, np.uint64)
     )
 
 
@@ -95,7 +95,7 @@ def test_what_is_due_is_what_a_set_of_all_keys_would_tell(
     stored: dict[str, tuple[str | None, int, str | None]],
     stream: list[tuple[str, object]],
     retry: set[str],
-    marks: str,
+    short_hashes: str,
 ) -> None:
     questions: list[Row] = [
         {"key": key} if mark is ... else {"key": key, "mark": mark} for key, mark in stream
@@ -107,9 +107,9 @@ def test_what_is_due_is_what_a_set_of_all_keys_would_tell(
         if is_due and row["key"] not in expected:
             expected[row["key"]] = attempt + 1
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        if marks == "collide":
+        if short_hashes == "collide":
             patch.setattr(
-                KeyHasher, "marks", lambda _self, stamps: np.zeros(len(stamps), np.uint64)
+                KeyHasher, "short_hashes", lambda _self, stamps: np.zeros(len(stamps), np.uint64)
             )
         table = LanceTable(StorageLocation(f"{folder}/clips.lance"), CLIPS)
         write(

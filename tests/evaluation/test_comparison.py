@@ -37,7 +37,7 @@ from unreel.protocols.protocol import AnswerContext, ScoredQuestion, get_protoco
 from unreel.protocols.trace.ground_truth import TraceTruth
 from unreel.stats.clusters import SharedLabelNumbering
 from unreel.stats.jackknife_values import (
-    MOST_GROUPS,
+    MAX_GROUPS,
     JackknifeEstimate,
     JackknifeGroups,
     jackknife_context,
@@ -169,9 +169,7 @@ def test_a_figure_without_a_group_is_what_scoring_the_other_rows_gives(
         shared.add(cluster)
     group = dict(zip(clusters, shared.numbers().tolist(), strict=True))
     for left in (0, 3, 11):
-        kept = [
-            row for row, c in zip(rows, clusters, strict=True) if group[c] % MOST_GROUPS != left
-        ]
+        kept = [row for row, c in zip(rows, clusters, strict=True) if group[c] % MAX_GROUPS != left]
         again = asked.score(kept, seed=1)
         for metric in card.metrics:
             if isinstance(metric.value, Unmeasured):

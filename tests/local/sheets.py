@@ -10,7 +10,7 @@ from PIL import Image
 from unreel.core.question import Condition
 from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.contract import ClipInput, ReviewRequest, ShownFrame
-from unreel.testing.reviewers import sample_exhibit
+from unreel.testing.reviewers import sample_clip_input
 
 
 def shown(
@@ -27,7 +27,7 @@ def shown(
         )
         for number, at_s in enumerate(instants)
     )
-    return replace(sample_exhibit(f"clip-{seed}"), frames=frames)
+    return replace(sample_clip_input(f"clip-{seed}"), frames=frames)
 
 
 def ask(

@@ -185,6 +185,27 @@ def test_weights_without_a_part_of_the_model_are_refused(copy: Path) -> None:
         load(copy)
 
 
+@pytest.mark.parametrize("is_tied", [True, False])
+def test_missing_output_weights_are_tied_or_refused_and_never_random(
+    copy: Path, *, is_tied: bool
+) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(copy / "model.safetensors")
+    weights.pop("lm_head.weight", None)
+    save_file(weights, copy / "model.safetensors", {"format": "pt"})
+    config = json.loads((copy / "config.json").read_text())
+    tied = {"tie_word_embeddings": is_tied}
+    change(copy / "config.json", **tied, text_config=config["text_config"] | tied)
+    if is_tied:
+        model = load(copy)
+        inner, outer = model.get_input_embeddings(), model.get_output_embeddings()
+        assert torch.equal(inner.weight, outer.weight)
+    else:
+        with pytest.raises(UnreadableSourceError, match=r"lm_head\.weight\. Set tie_word_embedd"):
+            load(copy)
+
+
 def test_an_adapter_that_can_hold_code_is_never_opened(adapter: Path, tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     (adapter / "adapter_model.safetensors").unlink()

@@ -35,8 +35,8 @@ CLIP = ClipRecipe(n_frames=24, tone_hz=440, seed=3)
 SAID = OverlayCommentary(
     lanes=(
         ReviewerOverlayLane(
-            says="somebody: generated",
-            marks=(
+            text="somebody: generated",
+            traces=(
                 OverlayTrace(
                     span=TimeSpan(SECOND // 2, SECOND),
                     track=(BoxAt(SECOND // 2, Box(0.25, 0.25, 0.75, 0.75)),),

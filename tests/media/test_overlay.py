@@ -52,7 +52,7 @@ def test_a_box_is_drawn_around_its_place_and_covers_nothing_of_it(dashed) -> Non
 
 def test_words_stand_below_the_picture_and_never_on_it() -> None:
     lanes = [
-        ReviewerOverlayLane(says="somebody: generated. " + "a long reason " * 30, marks=())
+        ReviewerOverlayLane(text="somebody: generated. " + "a long reason " * 30, traces=())
     ] * 4
     annotator = OverlayPainter(commentary(*lanes, notes=("a warning",)), width=640, height=360)
     drawn = annotator.draw(grey(), SECOND)
@@ -63,7 +63,7 @@ def test_words_stand_below_the_picture_and_never_on_it() -> None:
 
 def test_a_box_shows_while_its_fault_lasts() -> None:
     annotator = OverlayPainter(
-        commentary(ReviewerOverlayLane(says="x", colour=2, marks=(fault(start_s=2),))),
+        commentary(ReviewerOverlayLane(text="x", colour=2, traces=(fault(start_s=2),))),
         width=640,
         height=360,
     )
@@ -74,7 +74,7 @@ def test_a_box_shows_while_its_fault_lasts() -> None:
 def test_the_bar_tells_when_and_is_broken_where_no_end_was_named() -> None:
     def filled(*, ends: bool) -> np.ndarray:
         mark = fault(start_s=2, ends=ends, box=Box(0, 0, 0.01, 0.01))
-        lane = ReviewerOverlayLane(says="x", colour=2, marks=(mark,))
+        lane = ReviewerOverlayLane(text="x", colour=2, traces=(mark,))
         drawn = OverlayPainter(commentary(lane), width=640, height=360).draw(grey(), 0)[360:]
         rows = (np.abs(drawn.astype(int) - PALETTE[2]).sum(-1) < 30)[:, 60:]
         return rows[rows.sum(-1).argmax()]
@@ -90,7 +90,7 @@ def test_any_size_gives_an_even_one_that_words_fit_into(size) -> None:
     width, height = size
     annotator = OverlayPainter(
         commentary(
-            ReviewerOverlayLane(says="word " * 50, marks=(fault(),)), notes=("a warning " * 9,)
+            ReviewerOverlayLane(text="word " * 50, traces=(fault(),)), notes=("a warning " * 9,)
         ),
         width=width,
         height=height,

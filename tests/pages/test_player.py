@@ -20,7 +20,7 @@ from unreel.pages.player import (
     PlayerTraceSpec,
     PlayerTrackSpec,
     build_player_spec,
-    iter_overlay_marks,
+    iter_overlay_traces,
     iter_track_colours,
 )
 
@@ -91,9 +91,9 @@ def test_the_player_reads_every_field_and_no_other(name: str, part: Any) -> None
 def test_the_overlay_draws_the_same_in_the_players_colours() -> None:
     other = replace(NAMED, name="another")
     assert list(iter_track_colours([KNOWN, NAMED, other])) == [1, 0, 2]
-    (known,) = iter_overlay_marks(KNOWN, duration_us=1_000_000)
+    (known,) = iter_overlay_traces(KNOWN, duration_us=1_000_000)
     assert (known.span, known.ends) == (TimeSpan(250_000, 500_000), True)
-    first, second = iter_overlay_marks(NAMED, duration_us=1_000_000)
+    first, second = iter_overlay_traces(NAMED, duration_us=1_000_000)
     assert (first.span, first.ends) == (TimeSpan(250_000, 1_000_000), False)
     assert second.span == TimeSpan(0, 1_000_000)
     assert first.track == (BoxAt(250_000, Box(0.1, 0.2, 0.3, 0.4)),)

@@ -34,7 +34,7 @@ def entrant(
     *,
     instrument: str = "reality",
     is_floor: bool = False,
-    n_not_asked: int = 0,
+    n_pending: int = 0,
 ) -> ReportEntrant:
     """A reviewer that said `said` of each clip, or of the first of each pair, by its name."""
     asked = get_protocol(instrument)
@@ -68,7 +68,7 @@ def entrant(
         seed=0,
         judged=False,
         card=asked.score([row for item in items for row in item.rows], seed=0),
-        n_not_asked=n_not_asked,
+        n_pending=n_pending,
         n_rejected=0,
         items=tuple(items),
     )

@@ -71,7 +71,7 @@ def write(
     checks: FileOriginCheck = DRAWN,
     on_frames: OnFrames = lambda _n_frames: None,
 ) -> EvidenceFiles:
-    origin = build_file_origin_checks(review.clip.facts, marks=checks, provenance=NO_MANIFEST)
+    origin = build_file_origin_checks(review.clip.facts, watermarks=checks, provenance=NO_MANIFEST)
     background = EvidencePageContext(origin=origin, made_at=MADE_AT, truth=true_trace, note=note)
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         return write_evidence_files(

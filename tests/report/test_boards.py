@@ -87,10 +87,10 @@ NO_SORA = judge(CLIPS) | {f"sora-{i}": "Hm." for i in range(12)}
             "not ranked: no readable answer to any of 36 questions",
         ),
         (
-            entrant("broken", CLIPS, judge(CLIPS), n_not_asked=3),
+            entrant("broken", CLIPS, judge(CLIPS), n_pending=3),
             "not ranked: 3 questions not asked yet",
         ),
-        (entrant("broken", [], {}, n_not_asked=36), "not ranked: 36 questions not asked yet"),
+        (entrant("broken", [], {}, n_pending=36), "not ranked: 36 questions not asked yet"),
     ],
 )
 def test_a_broken_reviewer_changes_nobodys_place_and_is_told_why_it_has_none(
@@ -230,7 +230,7 @@ def test_pairs_are_compared_by_order_and_scores_by_the_figure_that_ranks() -> No
     difference = compare_report_entrants(near, far)
     assert isinstance(difference.measured, Estimate)
     assert difference.measured.low > 0
-    assert difference.figure.metric == near.instrument.figures.ranking
+    assert difference.metric.metric == near.instrument.figures.ranking
 
 
 @pytest.mark.parametrize("instrument", ["reality", "trace", "realism"])
@@ -259,7 +259,7 @@ def test_no_number_with_an_interval_lacks_its_definition(instrument: str) -> Non
         for table in panel.all_tables if panel else ():
             for line in table.lines:
                 for cell, column in zip(line.cells, table.columns, strict=True):
-                    is_defined = column.figure is not None or table.figure is not None
+                    is_defined = column.metric is not None or table.metric is not None
                     assert is_defined or not isinstance(cell.number, Estimate), column.title
 
 
@@ -321,10 +321,10 @@ def test_every_declared_figure_that_was_measured_is_shown_and_parts_have_panels(
         build_creators_panel(board),
         panel,
     )
-    shown = {f.metric for each in panels if each for t in each.all_tables for f in t.figures}
+    shown = {f.metric for each in panels if each for t in each.all_tables for f in t.metrics}
     known = [
         f
-        for f in board.asked.figures
+        for f in board.protocol_definition.figures
         if isinstance(get_entrant_metric(board.entrants[0], f.metric), Estimate)
     ]
     assert {figure.metric for figure in known} <= shown

@@ -188,13 +188,13 @@ def test_everybody_has_a_lane_on_the_copy_whatever_it_said(ball) -> None:
     tracks = build_finding_tracks(review.opinions, (), duration_us=1_000_000)
     drawn = build_findings_overlay(review, tracks, duration_us=1_000_000)
     one, two, three, four = drawn.lanes
-    assert one.says.startswith("one: generated, from 0.50 s; no answer (not-recorded")
-    assert one.says.endswith(" it bends")
-    assert [mark.ends for mark in one.marks] == [False]
-    assert two.says == "two: real; realism 4 of 5 (good)."
-    assert two.marks == ()
-    assert "no verdict (the answer could not be read" in three.says
-    assert "four: generated, no time given" in four.says
+    assert one.text.startswith("one: generated, from 0.50 s; no answer (not-recorded")
+    assert one.text.endswith(" it bends")
+    assert [mark.ends for mark in one.traces] == [False]
+    assert two.text == "two: real; realism 4 of 5 (good)."
+    assert two.traces == ()
+    assert "no verdict (the answer could not be read" in three.text
+    assert "four: generated, no time given" in four.text
     assert len({lane.colour for lane in drawn.lanes}) == 4
     assert "not forensic proof" in drawn.notes[0]
 

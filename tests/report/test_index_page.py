@@ -36,7 +36,8 @@ def ball(tmp_path_factory) -> Path:
 
 def classify(review: Review, checks: FileOriginCheck = DRAWN) -> str:
     return classify_attention(
-        review, build_file_origin_checks(review.clip.facts, marks=checks, provenance=NO_MANIFEST)
+        review,
+        build_file_origin_checks(review.clip.facts, watermarks=checks, provenance=NO_MANIFEST),
     )
 
 
@@ -107,7 +108,7 @@ def test_the_index_is_ordered_and_names_are_harmless(ball, tmp_path) -> None:
 
 def test_an_entry_shows_a_frame_and_leads_to_its_pdf(ball, tmp_path) -> None:
     review = said(ball, FAKE, "REAL")
-    origin = build_file_origin_checks(review.clip.facts, marks=MARKED, provenance=NO_MANIFEST)
+    origin = build_file_origin_checks(review.clip.facts, watermarks=MARKED, provenance=NO_MANIFEST)
     entry = build_index_page_clip(review, origin, folder="001-ball", has_pdf=True)
     html = write_review_index_page(
         [entry], tmp_path, ReviewIndexPageNotes(made_at=MADE_AT)

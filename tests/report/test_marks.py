@@ -139,7 +139,7 @@ def test_words_that_were_not_searched_are_never_none_found(tmp_path: Path, monke
     empty = build_watermark_check(
         WatermarkSearchResult(), unread="Text on the picture was not searched: why."
     )
-    assert empty.found is FileOriginCheckOutcome.NOT_LOOKED
+    assert empty.found is FileOriginCheckOutcome.NOT_SEARCHED
     assert "No logo was found." in empty.says
     assert "None was found" not in empty.says
 
@@ -150,8 +150,8 @@ def test_a_clip_of_few_frames_or_none_is_told_as_not_looked_at(tmp_path: Path) -
     with open_media_reader(EnvironmentSettings(), trusted=True) as reader:
         found = [check_visible_watermarks(path, reader) for path in (short, tmp_path / "gone.mp4")]
     assert [one.found for one in found] == [
-        FileOriginCheckOutcome.NOT_LOOKED,
-        FileOriginCheckOutcome.NOT_LOOKED,
+        FileOriginCheckOutcome.NOT_SEARCHED,
+        FileOriginCheckOutcome.NOT_SEARCHED,
     ]
     assert "has 3 frames" in found[0].says
     assert "not-a-file" in found[1].says

@@ -13,7 +13,7 @@ from unreel.evaluation.opinion import ClipVariantOpinions, Opinion
 from unreel.evaluation.review import Review
 from unreel.media.perturb import plan_clip_variants
 from unreel.report.review.review_result import (
-    NOT_LOOKED_AT,
+    FILE_ONLY_HEADLINE,
     find_first_onset_us,
     format_review_headline,
     get_reviewer_kind_name,
@@ -56,7 +56,7 @@ def traces(*texts: str) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ([], NOT_LOOKED_AT),
+        ([], FILE_ONLY_HEADLINE),
         (traces(FAKE), "one says this clip looks AI-generated, from 0.25 s."),
         (traces("FAKE"), "one says this clip looks AI-generated."),
         (traces("REAL"), "one says this clip looks real."),

@@ -85,12 +85,12 @@ def test_credentials_that_say_generated_are_the_files_own_claim(state, actions, 
 
 
 def test_what_was_not_looked_for_is_not_told_as_absent() -> None:
-    none = C2paReadResult(state=C2paManifestState.NOT_LOOKED_FOR, says="Not looked for.")
+    none = C2paReadResult(state=C2paManifestState.NOT_SEARCHED, says="Not looked for.")
     origin = build_file_origin_checks(
-        FACTS, marks=build_skipped_watermark_check("no time."), provenance=none
+        FACTS, watermarks=build_skipped_watermark_check("no time."), provenance=none
     )
     assert [check.found for check in origin.checks[:2]] == [
-        FileOriginCheckOutcome.NOT_LOOKED,
-        FileOriginCheckOutcome.NOT_LOOKED,
+        FileOriginCheckOutcome.NOT_SEARCHED,
+        FileOriginCheckOutcome.NOT_SEARCHED,
     ]
     assert origin.claims == ()

@@ -54,7 +54,7 @@ def test_a_broken_file_is_a_state_and_no_crash(signed, tmp_path, size) -> None:
     doubtful = {
         C2paManifestState.UNREADABLE,
         C2paManifestState.ABSENT,
-        C2paManifestState.NOT_LOOKED_FOR,
+        C2paManifestState.NOT_SEARCHED,
     }
     assert read_c2pa_manifest(path).state in doubtful
 
@@ -64,9 +64,9 @@ def test_a_form_that_the_library_does_not_read_is_said_plainly(tmp_path, contain
     path = tmp_path / "clip.mp4"
     path.write_bytes(synthesise(ClipRecipe(container=container, n_frames=4)))
     found = read_c2pa_manifest(path)
-    assert found.state is C2paManifestState.NOT_LOOKED_FOR
+    assert found.state is C2paManifestState.NOT_SEARCHED
     assert "does not read this kind" in found.says
-    assert read_c2pa_manifest(tmp_path / "nowhere").state is C2paManifestState.NOT_LOOKED_FOR
+    assert read_c2pa_manifest(tmp_path / "nowhere").state is C2paManifestState.NOT_SEARCHED
 
 
 def test_a_manifest_longer_than_it_may_be_is_refused() -> None:

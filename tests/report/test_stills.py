@@ -15,7 +15,7 @@ from unreel.core.box import Box
 from unreel.core.content_ids import compute_clip_id
 from unreel.core.errors import UnsafeTargetError
 from unreel.media.overlay import NARROWEST, PALETTE
-from unreel.report.review.evidence_page import MOST_STILLS, FaultOutline, draw_fault_crop
+from unreel.report.review.evidence_page import MAX_STILLS, FaultOutline, draw_fault_crop
 
 CLIP = ClipRecipe(n_frames=24, width=500, height=300, seed=3)
 PLACED = trace_text((250, 150, 375, 225), start_s=0.5)
@@ -106,9 +106,9 @@ def test_what_is_known_has_its_category(tmp_path) -> None:
 
 
 def test_there_are_twelve_at_most_and_the_page_tells_how_many_are_not_there(clip, tmp_path) -> None:
-    said = {f"reviewer-{n:02d}": {"trace": PLACED} for n in range(MOST_STILLS + 3)}
+    said = {f"reviewer-{n:02d}": {"trace": PLACED} for n in range(MAX_STILLS + 3)}
     evidence = write(review_with(clip, said), tmp_path)
-    assert len(evidence.stills.stills) == MOST_STILLS
+    assert len(evidence.stills.stills) == MAX_STILLS
     assert evidence.stills.to_json()["left_out"] == 3
     assert "3 more marks are not shown" in evidence.page.read_text(encoding="utf-8")
 

@@ -40,7 +40,7 @@ from unreel.reviewers.baselines.fitting import (
 from unreel.reviewers.baselines.metadata import fit_metadata_baseline
 from unreel.reviewers.baselines.motion import compute_motion_features
 from unreel.reviewers.contract import ClipInput, ReviewRequest
-from unreel.testing.reviewers import sample_exhibit
+from unreel.testing.reviewers import sample_clip_input
 
 MakeSheet = Callable[..., ReviewRequest]
 SPACE = parse_box_space("unit", width=640, height=360)
@@ -111,7 +111,7 @@ def test_the_constant_floors_never_change_their_mind(make_sheet: MakeSheet) -> N
 def training_clip(
     number: int, origin: Origin, *, group: str = "", **video: object
 ) -> BaselineTrainingClip:
-    exhibit = sample_exhibit("x")
+    exhibit = sample_clip_input("x")
     facts = exhibit.clip.facts
     facts = replace(facts, video=replace(facts.video, **video))  # type: ignore[arg-type]
     clip = Clip(id=ClipId(digest("training_clip", str(number))), location="x.mp4", facts=facts)
@@ -247,7 +247,7 @@ def test_our_regression_agrees_with_scikit_learn() -> None:
 
 
 def test_motion_needs_three_readable_frames() -> None:
-    exhibit = sample_exhibit("x")
+    exhibit = sample_clip_input("x")
     few = compute_motion_features(replace(exhibit, frames=exhibit.frames[:2]))
     broken = compute_motion_features(
         replace(exhibit, frames=(replace(exhibit.frames[0], jpeg=b"?"),) * 3)

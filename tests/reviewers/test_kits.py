@@ -23,7 +23,7 @@ from unreel.reviewers.baselines.motion import fit_motion_baseline
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 from unreel.reviewers.recorded import RecordedReviewer
-from unreel.testing.reviewers import ReviewerKit, sample_exhibit, sample_sheets
+from unreel.testing.reviewers import ReviewerKit, sample_clip_input, sample_requests
 
 PATIENCE = RetryPolicy(deadline_s=1, attempt_s=0.4, backoff_s=0.02, outage_s=0.2)
 SECRET = "sk-4f0c9e-never-shown"
@@ -33,7 +33,7 @@ def _specimens() -> list[BaselineTrainingClip]:
     origins: list[Origin] = [Real(), Real(), Real(), Generated("a"), Generated("b")]
     found = []
     for number, origin in enumerate(origins * 3):
-        exhibit = sample_exhibit(f"sample-{number}")
+        exhibit = sample_clip_input(f"sample-{number}")
         facts = exhibit.clip.facts
         video = replace(facts.video, average_rate=Fraction(24 + number % 5))
         clip = replace(exhibit.clip, facts=replace(facts, video=video))
@@ -67,7 +67,7 @@ class TestAlwaysGenerated(ReviewerKit):
 class TestRecorded(ReviewerKit):
     @pytest.fixture
     def reviewer(self) -> Reviewer:
-        first, second, *_ = sample_sheets()
+        first, second, *_ = sample_requests()
         outcomes = {first.key: Reply(text="REAL"), second.inputs[0].clip.id: Reply(text="3")}
         return RecordedReviewer("recorded/sample", outcomes)
 

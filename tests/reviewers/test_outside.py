@@ -24,14 +24,14 @@ from unreel.protocols.protocol import get_protocol
 from unreel.reviewers.config import ReviewerSection
 from unreel.reviewers.contract import ClipInput, Reviewer, ReviewRequest, WholeClip
 from unreel.reviewers.external.detector_scores import DetectorScoreInterpretation
-from unreel.testing.reviewers import ReviewerKit, run, sample_exhibit
+from unreel.testing.reviewers import ReviewerKit, run, sample_clip_input
 
 CLIP = b"\x00\x00\x00\x18ftypisom" + bytes(range(200))
 SECRET = "sk-77aa-never-shown"
 
 
 def shown(data: bytes = CLIP) -> ClipInput:
-    return replace(sample_exhibit("one"), whole=WholeClip(data, "video/mp4"))
+    return replace(sample_clip_input("one"), whole=WholeClip(data, "video/mp4"))
 
 
 def sheet(n_clips: int = 1, name: str = "reality") -> ReviewRequest:

@@ -78,7 +78,7 @@ def test_scenes_are_not_shared_between_folds() -> None:
 
 
 def test_too_few_scenes_are_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="fewer than 2 scenes"):
+    with pytest.raises(InvalidSettingError, match="at least 2 scenes"):
         cross_fit_calibration(
             np.array([0.1, 0.9]), np.array([0.0, 1.0]), ["a", "b"], method="platt", seed=0
         )

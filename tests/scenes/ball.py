@@ -76,7 +76,7 @@ def _grid(width: int, height: int) -> tuple[Floats, Floats]:
 def _empty_room(scene: SampleScene) -> tuple[Floats, Floats]:
     """The room without its ball, and the ball's colour."""
     wall, floor, ball = _colours(scene.seed)
-    return _room(*_grid(scene.width, scene.height), wall=wall, floor=floor), ball
+    return _n_bytes_left(*_grid(scene.width, scene.height), wall=wall, floor=floor), ball
 
 
 def _colours(seed: int) -> tuple[Floats, Floats, Floats]:
@@ -96,7 +96,7 @@ def _from_hue(turn: float, *, saturation: float, value: float) -> Floats:
     return colour
 
 
-def _room(across: Floats, down: Floats, *, wall: Floats, floor: Floats) -> Floats:
+def _n_bytes_left(across: Floats, down: Floats, *, wall: Floats, floor: Floats) -> Floats:
     middle = across.max() / 2
     glow = np.exp(-((across - middle * 0.55) ** 2 + (down - 0.1) ** 2) / 0.35)
     wall_light = 0.35 + 0.75 * glow

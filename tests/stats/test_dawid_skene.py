@@ -32,8 +32,8 @@ def test_it_finds_who_guesses_and_is_right_more_often_than_counting() -> None:
     skill = np.array([0.0, 0.0, 0.9, 0.8, 0.7, 0.9])
     labels, truth = _draw(skill, 2_000, 3, 3)
     found = dawid_skene(*labels)
-    assert found.settled
-    informedness = (np.einsum("akk->a", found.confusion) - 1) / (len(found.shares) - 1)
+    assert found.has_converged
+    informedness = (np.einsum("akk->a", found.confusion) - 1) / (len(found.class_proportions) - 1)
     assert np.abs(informedness - skill).max() < 0.08
     counted = np.zeros((2_000, 3))
     np.add.at(counted, labels[1:], 1)
@@ -51,12 +51,12 @@ def test_it_finds_who_guesses_and_is_right_more_often_than_counting() -> None:
 def test_chances_sum_to_one_and_order_changes_nothing(
     rows: list[tuple[int, int, int]], pull: float, data: st.DataObject
 ) -> None:
-    found = dawid_skene(*zip(*rows, strict=True), pull=pull, most_rounds=30)
+    found = dawid_skene(*zip(*rows, strict=True), pull=pull, max_rounds=30)
     for chances in (found.posterior, found.confusion):
         assert np.isfinite(chances).all()
         assert chances.sum(axis=-1) == pytest.approx(1, abs=1e-6)
     shuffled = data.draw(st.permutations(rows))
-    again = dawid_skene(*zip(*shuffled, strict=True), pull=pull, most_rounds=30)
+    again = dawid_skene(*zip(*shuffled, strict=True), pull=pull, max_rounds=30)
     assert again.posterior == pytest.approx(found.posterior, abs=1e-6)
 
 
@@ -81,7 +81,7 @@ def test_one_label_and_one_annotator_are_taken_at_their_word() -> None:
 
 def test_a_task_without_labels_is_as_likely_as_all_tasks_together() -> None:
     found = dawid_skene([0, 1, 0], [0, 0, 2], [1, 1, 0])
-    assert found.posterior[1] == pytest.approx(found.shares, abs=1e-3)
+    assert found.posterior[1] == pytest.approx(found.class_proportions, abs=1e-3)
 
 
 @pytest.mark.parametrize(

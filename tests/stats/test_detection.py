@@ -180,8 +180,7 @@ def test_calibration_error_of_few_clips_is_unmeasured_with_its_bare_value() -> N
 
 
 @pytest.mark.parametrize(
-    ("told", "bins", "remedy"),
-    [([0.5, 1.1], 10, "Map scores to probabilities"), ([0.5, 0.6], 0, "Use 10")],
+    ("told", "bins", "remedy"), [([0.5, 1.1], 10, "between 0 and 1"), ([0.5, 0.6], 0, "at least 1")]
 )
 def test_impossible_probabilities_and_bins_are_refused(
     told: list[float], bins: int, remedy: str

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from unreel.core.estimate import Estimate, RowCluster
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.clusters import ClusterIds, ClusterResampler, LabelNumbering, SharedLabelNumbering
-from unreel.stats.jackknife_values import MOST_GROUPS
+from unreel.stats.jackknife_values import MAX_GROUPS
 from unreel.stats.label_digests import LabelDigestList
 from unreel.stats.row_sample import RowSample
 
@@ -59,9 +59,9 @@ def test_weights_without_a_group_count_the_rows_of_the_others(
     number = {"scene": scene, "creator": creator, "cell": scene + 37 * creator}[kind]
     is_never_left_out = (kind != "scene") & (creator < 0)
     weights = np.concatenate([*sample.group_counts(kind).without_each()])
-    assert len(weights) == MOST_GROUPS
+    assert len(weights) == MAX_GROUPS
     for group, line in enumerate(weights):
-        rest = value[is_never_left_out | (number % MOST_GROUPS != group)]
+        rest = value[is_never_left_out | (number % MAX_GROUPS != group)]
         assert line.tolist() == [np.sum(rest == each) for each in np.unique(value)]
 
 

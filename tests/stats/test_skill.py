@@ -146,7 +146,7 @@ def test_counts_and_single_answers_have_one_likelihood() -> None:
     )
     for guess in (0.0, 0.03):
         assert counted.likelihood(terms, guess) == pytest.approx(single.likelihood(terms, guess))
-        slopes = [rows.slope(rows.weigh(terms, guess).score) for rows in (counted, single)]
+        slopes = [rows.slope(rows.weigh(terms, guess)[0]) for rows in (counted, single)]
         assert slopes[0] == pytest.approx(slopes[1])
 
 
@@ -155,7 +155,7 @@ def test_slopes_are_those_of_the_likelihood(guess: float) -> None:
     answers, shape = _drawn(3, 3, 15, nuisances=2), SkillTermLayout(3, 3, 2)
     rows = EqualProbabilityCounts.of(answers, shape)
     terms = np.random.default_rng(2).normal(size=shape.n_terms)
-    slope = rows.slope(rows.weigh(terms, guess).score)
+    slope = rows.slope(rows.weigh(terms, guess)[0])
     for place in range(shape.n_terms):
         step = np.zeros(shape.n_terms)
         step[place] = 1e-5

@@ -178,8 +178,8 @@ def test_video_reality_test_rounds_half_up_in_one_step(value: float, printed: st
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_every_table_can_be_shown_with_its_place_in_print(name: str) -> None:
     table = read_published_table(name)
-    assert table.source.paper
-    assert table.source.table
+    assert table.paper
+    assert table.table
     assert table.rows
     assert all(tuple(row) == table.columns and None not in row.values() for row in table.rows)
 

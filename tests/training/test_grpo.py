@@ -27,7 +27,7 @@ from unreel.reviewers.local.checkpoint import CheckpointInputSpec, FamilyName
 from unreel.reviewers.local.encoder import RequestEncoder
 from unreel.reviewers.local.loading import load_local_model
 from unreel.stats.bootstrap import bootstrap_mean
-from unreel.testing.reviewers import sample_exhibit
+from unreel.testing.reviewers import sample_clip_input
 from unreel.training.model import AnswerSampler
 from unreel.training.recipe import TrainRecipe, validate_train_recipe
 from unreel.training.rewards.reward import AnswerKey, PromptWithAnswerKey
@@ -157,7 +157,7 @@ def coloured(number: int, *, seed: int) -> PromptWithAnswerKey:
         )
         for k in range(2)
     )
-    exhibit = replace(sample_exhibit(f"{seed}-{number}"), frames=frames)
+    exhibit = replace(sample_clip_input(f"{seed}-{number}"), frames=frames)
     sheet = ask(
         [exhibit], instrument="reality", prompt="direct", condition=Condition(prompt="direct")
     )

@@ -53,7 +53,10 @@ def test_published_numbers_are_those_of_the_paper(name: str) -> None:
 
 def test_deep_trace_s_hyper_parameters_are_the_paper_s() -> None:
     llama, qwen = published("dtr-videollama3-7b"), published("dtr-qwen2.5-vl-7b")
-    assert [r.data[0].asked.sampling for r in (llama, qwen)] == ["fps-2-max-180", "fps-1-max-20"]
+    assert [r.data[0].resolved_condition.sampling for r in (llama, qwen)] == [
+        "fps-2-max-180",
+        "fps-1-max-20",
+    ]
     assert [r.optimise.batch_size for r in (llama, qwen)] == [1, 2]
     assert {r.optimise.learning_rate for r in (llama, qwen)} == {1e-5}
     assert {r.optimise.epochs for r in (llama, qwen)} == {1}
@@ -70,9 +73,12 @@ def test_video_real_bench_s_hyper_parameters_are_the_paper_s() -> None:
     )
     assert (optimise.learning_rate, optimise.schedule, optimise.warmup) == (1e-4, "cosine", 0.1)
     assert (optimise.epochs, optimise.betas) == (10, (0.9, 0.999))
-    assert recipe.data[0].asked.sampling == "fps-8"
-    assert recipe.data[0].asked.max_pixels == 50176
-    prompts = {name: published(f"vrb-qwen2.5-vl-7b{name}").data[0].asked.prompt for name in ABLATED}
+    assert recipe.data[0].resolved_condition.sampling == "fps-8"
+    assert recipe.data[0].resolved_condition.max_pixels == 50176
+    prompts = {
+        name: published(f"vrb-qwen2.5-vl-7b{name}").data[0].resolved_condition.prompt
+        for name in ABLATED
+    }
     assert prompts == ABLATED
 
 

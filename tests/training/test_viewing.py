@@ -79,7 +79,7 @@ def test_the_processor_of_the_model_is_used_where_it_is_here(
             == lesson.target
         )
         shown = write_examples_page(
-            asked, examples, loader=showing, sizer=view, most=2, out=tmp_path
+            asked, examples, loader=showing, sizer=view, limit=2, out=tmp_path
         )
     assert [seen.problem for seen in shown] == ["", ""]
     assert {(s.width, s.height) for s in shown} == {view.seen_size(lesson.request.inputs[0])}

@@ -12,7 +12,7 @@ import json
 import os
 import queue
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -61,24 +61,15 @@ class ClipCopyRequest:
     """Duration of the segment in seconds; `None` for the complete clip."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClipCopyResult:
-    """Result of copying one clip for the browser: the copy, or the failure."""
-
-    name: str
-    result: AnnotatorClipCopy | Failure
-
-
 def make_browser_copies(
     requests: Iterable[ClipCopyRequest],
     *,
     location: StorageLocation,
     access: ClipAccessSettings,
     key: bytes,
-    on_copy: Callable[[ClipCopyResult], None],
     workers: int | None = None,
-) -> Iterator[ClipCopyResult]:
-    """Make the browser copies that are missing in `location`; yield the result of each clip in order.
+) -> Iterator[tuple[str, AnnotatorClipCopy | Failure]]:
+    """Make the browser copies that are missing in `location`; yield name and result of each clip in order.
 
     Clips are copied concurrently. A clip that cannot be read gives a failure; the others continue.
     `key` is the secret from which the names of copies are derived. There are at most 8 `workers` by
@@ -91,7 +82,7 @@ def make_browser_copies(
             reader = open_media_reader(access.settings, trusted=access.trusted)
             readers.put(stack.enter_context(reader))
 
-        def work(request: ClipCopyRequest) -> ClipCopyResult:
+        def work(request: ClipCopyRequest) -> tuple[str, AnnotatorClipCopy | Failure]:
             reader = readers.get()
             result: AnnotatorClipCopy | Failure
             try:
@@ -101,12 +92,10 @@ def make_browser_copies(
                 result = error.failure
             finally:
                 readers.put(reader)
-            return ClipCopyResult(request.name, result)
+            return request.name, result
 
         with ThreadPoolExecutor(n_workers) as pool:
-            for copied in pool.map(work, requests):
-                on_copy(copied)
-                yield copied
+            yield from pool.map(work, requests)
 
 
 def choose_browser_copy_format(video: VideoFacts) -> NormalisedClipFormat:

@@ -52,7 +52,7 @@ class TaskDisagreement:
     """Task with all its opinions, its consensus outcome and the amount of disagreement."""
 
     task: AnnotationTask
-    said: tuple[AnnotatorOpinion, ...]
+    opinions: tuple[AnnotatorOpinion, ...]
     """Opinions on the task, sorted by annotator."""
     outcome: Outcome
     distance: float
@@ -73,7 +73,7 @@ def rank_task_disagreements(campaign: PublishableCampaign) -> list[TaskDisagreem
     tasks = [
         TaskDisagreement(
             task=opinions[0].task,
-            said=tuple(opinions),
+            opinions=tuple(opinions),
             outcome=campaign.consensus.tasks[id_],
             distance=measure_disagreement([o.value for o in opinions], opinions[0].task.copies[0]),
         )
@@ -92,7 +92,7 @@ def measure_disagreement(values: Sequence[AnyValue], copy: AnnotatorClipCopy) ->
     if not values:
         return 0.0
     tally = Counter(map(get_categorical_answer, values))
-    apart = 1 - tally.most_common(1)[0][1] / len(values)
+    disagreement = 1 - tally.most_common(1)[0][1] / len(values)
     scores = [
         v.rating.score for v in values if isinstance(v, RatingAnswer) and v.rating is not None
     ]
@@ -108,7 +108,7 @@ def measure_disagreement(values: Sequence[AnyValue], copy: AnnotatorClipCopy) ->
             for one in own.traces
         ]
         pairs.append(1 - (fmean(best) if best else 1.0))
-    return max([apart, fmean(pairs)]) if pairs else apart
+    return max([disagreement, fmean(pairs)]) if pairs else disagreement
 
 
 COLOURS = 6
@@ -130,7 +130,7 @@ def build_task_player_data(
         answers.append(("known answer", task.known, "truth"))
     if isinstance(disagreement.outcome, SettledTask):
         answers.append(("settled", disagreement.outcome.value, "truth"))
-    answers += [(opinion.annotator, opinion.value, "answer") for opinion in disagreement.said]
+    answers += [(opinion.annotator, opinion.value, "answer") for opinion in disagreement.opinions]
     for name, value, kind in answers if len(task.copies) == 1 else ():
         traces = [
             PlayerTraceSpec(
@@ -170,7 +170,7 @@ def build_displayed_answers(
 ) -> list[dict[str, Any]]:
     """Return all answers to a task for the page, in the order and colours of the player's timeline."""
     answers = []
-    for i, opinion in enumerate(disagreement.said):
+    for i, opinion in enumerate(disagreement.opinions):
         value, texts, seconds, arm = opinion.value, [], "", ""
         if isinstance(value, TraceAnswer):
             texts = [trace.explanation for trace in value.traces if trace.explanation]
@@ -225,7 +225,7 @@ def build_judged_task_urls(
     """Return the URL of each judged task in its annotator's project; unknown projects are omitted."""
     projects = read_stored_projects(ledger, records.campaign.name)
     urls: dict[By, str] = {}
-    for by, record in records.standing.items():
+    for by, record in records.current.items():
         assignment = records.assignments.get(by)
         if assignment is None:
             continue
@@ -258,7 +258,7 @@ class CampaignPageSettings:
     links: dict[By, str] = field(default_factory=dict)
     """URLs of tasks on the server, by annotator and task id."""
     people: Sequence[AnnotatorScoreRow] = ()
-    most: int = SHOWN
+    max_shown: int = SHOWN
     seed: int = 0
 
 
@@ -285,7 +285,7 @@ def write_campaign_page(
     """Write the HTML page of a campaign, its table of tasks and its clips to `out`; replace old ones."""
     ranked = rank_task_disagreements(campaign)
     disputed = [task for task in ranked if task.distance > 0 or not task.is_settled]
-    selected = disputed[: settings.most]
+    selected = disputed[: settings.max_shown]
     folder = OutputDirectory(out, published=True)
     sources = _copy_disputed_clips(folder, selected, settings.media)
     rows = (
@@ -296,7 +296,7 @@ def write_campaign_page(
             "distance": f"{task.distance:.4f}",
             "outcome": format_consensus_outcome(task),
             "said": "; ".join(
-                f"{o.annotator}: {format_annotator_answer(o.value)}" for o in task.said
+                f"{o.annotator}: {format_annotator_answer(o.value)}" for o in task.opinions
             ),
         }
         for task in ranked
@@ -305,7 +305,7 @@ def write_campaign_page(
     progress, times = [], []
     for annotator, counts in count_annotator_tasks(records).items():
         mean = bootstrap_mean(counts.spent_s, seed=settings.seed)
-        seconds, doubt = format_value_and_interval(mean, places=1)
+        seconds, interval = format_value_and_interval(mean, places=1)
         notice = records.excluded.get(annotator)
         share = counts.done / counts.given if counts.given else 0.0
         times.append(mean)
@@ -318,7 +318,7 @@ def write_campaign_page(
                 "excluded": "" if notice is None else notice.said or "excluded",
                 "percent": f"{100 * share:.0f}",
                 "seconds": seconds,
-                "doubt": doubt,
+                "doubt": interval,
             }
         )
     agreement = [
@@ -331,8 +331,8 @@ def write_campaign_page(
             agreement.append((str(who), metric.value, *format_value_and_interval(value, places=3)))
     people = []
     for row in settings.people:
-        figures = get_protocol(row.protocol).figures
-        ranking = figures[figures.ranks_by(judged=False)]
+        metric_set = get_protocol(row.protocol).figures
+        ranking = metric_set[metric_set.ranks_by(judged=False)]
         cells = format_value_and_interval(row[ranking.metric], places=ranking.places)
         people.append((row.name, row.protocol, ranking.title, *cells, AGAINST[row.against]))
     reasons = Counter(str(getattr(r.outcome, "reason", "")) for r in records.quarantined)
@@ -341,7 +341,7 @@ def write_campaign_page(
         campaign=campaign.campaign,
         tiles=(
             (f"{len(campaign.tasks):,}", "tasks"),
-            (f"{len(records.standing):,} of {len(records.assignments):,}", "judgements received"),
+            (f"{len(records.current):,} of {len(records.assignments):,}", "judgements received"),
             (f"{len(campaign.consensus.settled):,}", "settled"),
             (f"{len(disputed):,}", "with disagreement"),
             (f"{len(records.quarantined):,}", "unreadable"),

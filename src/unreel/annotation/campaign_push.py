@@ -13,11 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from unreel.annotation.browser_copies import (
-    ClipCopyResult,
-    build_clip_copy_urls,
-    make_browser_copies,
-)
+from unreel.annotation.browser_copies import build_clip_copy_urls, make_browser_copies
 from unreel.annotation.campaign import (
     AnnotationInterface,
     AnnotationTask,
@@ -140,7 +136,7 @@ def push_assignments(
     altered: tuple[ProjectAlteration, ...] = ()
     groups = itertools.groupby(assignments, key=lambda a: (a.annotator, a.batch))
     for (annotator, batch), group in groups:
-        room = open_annotator_project(
+        studio_project = open_annotator_project(
             request.client,
             request.ledger,
             request.campaign,
@@ -149,16 +145,16 @@ def push_assignments(
             marked=marked,
         )
         batch_tasks = list(group)
-        if room.is_new:
+        if studio_project.is_new:
             # As stored by the server: Label Studio may change the format of the guidelines.
-            project = request.client.get(f"/api/projects/{room.project}/")
+            project = request.client.get(f"/api/projects/{studio_project.project}/")
             present, state = set[str](), build_pushed_project_state(project, ())
         else:
             assigned = {a.task: a for a in batch_tasks}
-            desk = ProjectPullContext(request.campaign, room, tasks, assigned)
-            state, changes = _restore_altered_project(request, desk, states.get(room.key))
+            desk = ProjectPullContext(request.campaign, studio_project, tasks, assigned)
+            state, changes = _restore_altered_project(request, desk, states.get(studio_project.key))
             present, altered = (
-                _delete_duplicate_tasks(request.client, room, state),
+                _delete_duplicate_tasks(request.client, studio_project, state),
                 (*altered, *changes),
             )
         missing = [assignment for assignment in batch_tasks if assignment.task not in present]
@@ -166,12 +162,12 @@ def push_assignments(
         on_sent(sent + n_present)
         entries = (build_entry(assignment) for assignment in missing)
         for chunk in _iter_import_chunks(entries):
-            _import_task_chunk(request, room, chunk, state)
+            _import_task_chunk(request, studio_project, chunk, state)
             sent += len(chunk)
             on_sent(sent + n_present)
-        if missing and not room.is_new:
-            _delete_duplicate_tasks(request.client, room, state)
-        state.remember(request.ledger, name, room.key)
+        if missing and not studio_project.is_new:
+            _delete_duplicate_tasks(request.client, studio_project, state)
+        state.remember(request.ledger, name, studio_project.key)
     return AssignmentPushResult(rooms=projects, sent=sent, there=n_present, altered=altered)
 
 
@@ -193,7 +189,7 @@ def _restore_altered_project(
     request: AssignmentPushRequest, context: ProjectPullContext, state: PushedProjectState | None
 ) -> tuple[PushedProjectState, tuple[ProjectAlteration, ...]]:
     """Pull and restore a project that differs from its pushed state; return the state and alterations."""
-    client, ledger, project = request.client, request.ledger, context.room
+    client, ledger, project = request.client, request.ledger, context.studio_project
     _, look = compare_project_state(client, project, state)
     if not look.is_altered:
         return look.state, ()
@@ -431,23 +427,17 @@ def _copy_all_clips(
     copies: dict[str, AnnotatorClipCopy] = {}
     failures: dict[str, Failure] = {}
     progress = Progress()
-
-    def count(copy: ClipCopyResult) -> None:
-        if isinstance(copy.result, Failure):
-            progress.failures[copy.result.reason.value] += 1
-        else:
-            progress.done += 1
-        callbacks.on_step("copies", progress)
-
     callbacks.on_due("copies", len(clips))
     due = [subject.wanted for subject in clips]
     key = read_copy_name_key(context.folder)
-    made = make_browser_copies(
-        due, location=context.place, access=context.access, key=key, on_copy=count
-    )
-    for copied in made:
-        if isinstance(copied.result, Failure):
-            failures[copied.name] = copied.result
+    for name, result in make_browser_copies(
+        due, location=context.place, access=context.access, key=key
+    ):
+        if isinstance(result, Failure):
+            failures[name] = result
+            progress.failures[result.reason.value] += 1
         else:
-            copies[copied.name] = copied.result
+            copies[name] = result
+            progress.done += 1
+        callbacks.on_step("copies", progress)
     return copies, failures

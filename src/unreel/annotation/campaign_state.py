@@ -62,7 +62,7 @@ class CampaignRecords:
     tasks: Mapping[str, AnnotationTask]
     """Tasks by id, in the order in which they were added."""
     assignments: Mapping[By, TaskAssignment]
-    standing: Mapping[By, AnnotationRecord]
+    current: Mapping[By, AnnotationRecord]
     """Newest record by the server's clock; if it is quarantined, the annotator has no valid judgement of the task."""
     quarantined: tuple[AnnotationRecord, ...]
     """Newest records that are quarantined, and all foreign or tampered records, in order of arrival."""
@@ -105,7 +105,7 @@ def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
         campaign=ledger.campaign(name),
         tasks=tasks,
         assignments=assignments,
-        standing={by: record for by, (_, _, record) in newest.items()},
+        current={by: record for by, (_, _, record) in newest.items()},
         quarantined=tuple(record for _, record in sorted(foreign + silent, key=lambda at: at[0])),
         excluded={name: notice for name, notice in latest.items() if notice.kind == EXCLUSION},
         reviews=tuple(notice for notice in notices if notice.kind == REVIEW),
@@ -115,7 +115,7 @@ def read_campaign_records(ledger: "Ledger", name: str) -> CampaignRecords:
 
 def iter_valid_judgements(records: CampaignRecords) -> Iterator[AnnotatorJudgement]:
     """Yield the valid judgements of annotators who are not excluded."""
-    for by, record in records.standing.items():
+    for by, record in records.current.items():
         if isinstance(record.outcome, SubmissionQuarantine) or record.annotator in records.excluded:
             continue
         assignment = records.assignments.get(by)
@@ -168,7 +168,7 @@ def record_exclusion_decision(
     """
     campaign, annotator = decision.campaign, decision.annotator
     before = read_campaign_records(ledger, campaign)
-    known = {name for name, _ in (*before.assignments, *before.standing)}
+    known = {name for name, _ in (*before.assignments, *before.current)}
     if annotator not in known:
         raise UnknownNameError(f"annotator of {campaign}", annotator, sorted(known))
     kind = INCLUSION if decision.counts else EXCLUSION
@@ -234,27 +234,27 @@ def find_campaign_task(records: CampaignRecords, name: str) -> AnnotationTask:
 
 
 def record_consensus_review(
-    ledger: "Ledger", records: CampaignRecords, looked: ConsensusReviewRequest, rule: ConsensusRule
+    ledger: "Ledger", records: CampaignRecords, request: ConsensusReviewRequest, rule: ConsensusRule
 ) -> Outcome:
     """Store a person's review of the consensus of a task; return the outcome of the task after it."""
     answers = {
         each.annotator: each.value
         for each in iter_valid_judgements(records)
-        if each.task.id == looked.task
+        if each.task.id == request.task
     }
-    if looked.by in answers or not answers:
+    if request.by in answers or not answers:
         raise InvalidSettingError(
             "--by" if answers else "review",
-            f"{looked.by} judged it" if answers else "the task has no judgement yet",
+            f"{request.by} judged it" if answers else "the task has no judgement yet",
             "Let another person review it" if answers else "Pull first: unreel annotate pull",
         )
-    outcome = compute_campaign_consensus(records, rule).tasks[looked.task]
+    outcome = compute_campaign_consensus(records, rule).tasks[request.task]
     of = ""
-    if looked.verdict is ConsensusReviewDecision.TAKE:
-        if looked.annotator not in answers:
-            raise UnknownNameError("annotator of the task", looked.annotator, sorted(answers))
-        of = hash_answer(answers[looked.annotator])
-    if looked.verdict is ConsensusReviewDecision.ACCEPT:
+    if request.verdict is ConsensusReviewDecision.TAKE:
+        if request.annotator not in answers:
+            raise UnknownNameError("annotator of the task", request.annotator, sorted(answers))
+        of = hash_answer(answers[request.annotator])
+    if request.verdict is ConsensusReviewDecision.ACCEPT:
         proposed = outcome.proposed if isinstance(outcome, OpenTask) else outcome
         if proposed is None:
             raise InvalidSettingError(
@@ -264,23 +264,23 @@ def record_consensus_review(
             )
         of = hash_answer(proposed.value)
     review = ConsensusReview(
-        task=looked.task,
-        by=looked.by,
-        verdict=looked.verdict,
-        why=looked.why,
+        task=request.task,
+        by=request.by,
+        verdict=request.verdict,
+        why=request.why,
         of=of,
-        annotator=looked.annotator,
-        at_us=looked.at_us,
+        annotator=request.annotator,
+        at_us=request.at_us,
     )
     name = records.campaign.name
-    ledger.notice(name, REVIEW, looked.task, looked.by, review.said, looked.at_us)
-    return compute_campaign_consensus(read_campaign_records(ledger, name), rule).tasks[looked.task]
+    ledger.notice(name, REVIEW, request.task, request.by, review.said, request.at_us)
+    return compute_campaign_consensus(read_campaign_records(ledger, name), rule).tasks[request.task]
 
 
 NOBODY = Unmeasured("no other annotator judged the same tasks")
 _LEVEL = 0.95
 _HOUR_S = 3600
-_LEAST = 6
+_MIN_VALUES = 6
 """Minimum number of values for a confidence interval of the median at `_LEVEL` between two values."""
 
 
@@ -341,7 +341,7 @@ def count_annotator_tasks(records: CampaignRecords) -> dict[str, AnnotatorTaskCo
     }
     for name, _ in records.assignments:
         by_annotator[name].given += 1
-    for (name, _), record in records.standing.items():
+    for (name, _), record in records.current.items():
         if (counts := by_annotator.get(name)) is None:
             continue
         if isinstance(record.outcome, SubmissionQuarantine):
@@ -356,12 +356,12 @@ def count_annotator_tasks(records: CampaignRecords) -> dict[str, AnnotatorTaskCo
 def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
     """Compute the progress of each annotator from the stored answers; run `pull` first."""
     n_assigned = Counter(task for _, task in records.assignments)
-    alike = measure_agreement_by_annotator(
+    agreement = measure_agreement_by_annotator(
         list(iter_valid_judgements(records)), seed=records.campaign.seed
     )
     n_judged = Counter(
         task
-        for (_, task), record in records.standing.items()
+        for (_, task), record in records.current.items()
         if not isinstance(record.outcome, SubmissionQuarantine)
     )
     names = {id_: " | ".join(task.names) for id_, task in records.tasks.items()}
@@ -376,7 +376,7 @@ def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
                 quarantined=counts.quarantined,
                 median_s=estimate_median(spent_s),
                 per_hour=_HOUR_S * len(spent_s) / sum(spent_s) if sum(spent_s) > 0 else None,
-                agreement=alike.get(name, NOBODY),
+                agreement=agreement.get(name, NOBODY),
                 is_excluded=name in records.excluded,
             )
         )
@@ -396,7 +396,7 @@ def measure_campaign_progress(records: CampaignRecords) -> CampaignProgress:
 
 def estimate_median(values: Sequence[float]) -> Measured:
     """Compute the median with a confidence interval of at least 95 %, whose ends are observed values."""
-    if len(values) < _LEAST:
+    if len(values) < _MIN_VALUES:
         return Unmeasured(f"{len(values)} values are too few for a median with an interval")
     ordered = np.sort(np.asarray(values, np.float64))
     n = len(ordered)

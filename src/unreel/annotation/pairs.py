@@ -20,7 +20,7 @@ from unreel.core.table_formats import build_csv_table
 from unreel.core.verdict import Position
 from unreel.stats.bootstrap import bootstrap_mean
 from unreel.stats.next_pair import (
-    MOST,
+    MAX_COMPETITORS,
     StrengthPosterior,
     choose_next_pairs,
     estimate_strength_posterior,
@@ -78,11 +78,11 @@ def choose_informative_pairs(
 ) -> list[NamePair]:
     """Choose the `n` pairs of clips whose comparison adds most information to `wins` so far."""
     ordered = sorted(set(names))
-    if not 2 <= len(ordered) <= MOST:  # noqa: PLR2004  a pair
+    if not 2 <= len(ordered) <= MAX_COMPETITORS:  # noqa: PLR2004  a pair
         raise InvalidSettingError(
             "--plan",
             f"{len(ordered)} clips cannot be weighed against each other",
-            f"Give 2 to {MOST} clips",
+            f"Give 2 to {MAX_COMPETITORS} clips",
         )
     pairs = list(combinations(range(len(ordered)), 2))
     chosen = choose_next_pairs(
@@ -123,8 +123,8 @@ def read_pair_file(path: Path) -> list[NamePair]:
     """Read the pairs of a file, deduplicated, with both names in alphabetical order."""
     data = read_limited_bytes(path, most=_MAX_BYTES)
     try:
-        sheet = csv.DictReader(io.StringIO(data.decode("utf-8-sig")), strict=True)
-        rows = list(sheet)
+        reader = csv.DictReader(io.StringIO(data.decode("utf-8-sig")), strict=True)
+        rows = list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise UnreadableSourceError(str(path), f"no table: {error}", _REMEDY) from error
     pairs: dict[NamePair, None] = {}
@@ -145,7 +145,7 @@ def read_pair_file(path: Path) -> list[NamePair]:
     return list(pairs)
 
 
-_MOST = 1_000_000
+_MAX_ANSWER_PAIRS = 1_000_000
 """Maximum number of pairs of a passed and a failed answer."""
 
 
@@ -217,7 +217,7 @@ def rank_clips(
         raise InvalidValueError(
             "only preferences and pass/fail answers rank clips. Name another campaign"
         )
-    if not battles or len(proportions) > MOST:
+    if not battles or len(proportions) > MAX_COMPETITORS:
         raise InvalidValueError(
             f"{len(battles)} comparisons of {len(proportions)} clips give no ranking. Pull more judgements"
         )
@@ -279,11 +279,15 @@ def _iter_pass_fail_battles(judgements: Iterable[AnnotatorJudgement]) -> Iterato
     answers: dict[str, dict[bool, list[str]]] = {}
     for judgement in judgements:
         if isinstance(judgement.value, PassFailAnswer):
-            sides = answers.setdefault(judgement.annotator, {True: [], False: []})
-            sides[judgement.value.passed].append(judgement.task.names[0])
-    if (n := sum(len(sides[True]) * len(sides[False]) for sides in answers.values())) > _MOST:
-        raise InvalidValueError(f"{n} pairs of answers are more than {_MOST}. Rank fewer clips")
-    for annotator, sides in answers.items():
-        for passed, failed in product(sides[True], sides[False]):
+            clips = answers.setdefault(judgement.annotator, {True: [], False: []})
+            clips[judgement.value.passed].append(judgement.task.names[0])
+    if (
+        n := sum(len(clips[True]) * len(clips[False]) for clips in answers.values())
+    ) > _MAX_ANSWER_PAIRS:
+        raise InvalidValueError(
+            f"{n} pairs of answers are more than {_MAX_ANSWER_PAIRS}. Rank fewer clips"
+        )
+    for annotator, clips in answers.items():
+        for passed, failed in product(clips[True], clips[False]):
             if passed != failed:
                 yield ClipBattle(passed, failed, BattleOutcome.FIRST, annotator)

@@ -53,7 +53,7 @@ class AgreementMetric(StrEnum):
 class AnnotatorPairAgreement:
     """Value of one agreement metric for two people on one task, or on one fault of the task."""
 
-    figure: AgreementMetric
+    metric: AgreementMetric
     scene: str
     """Resampling cluster: the task's group, or the task id if it has no group."""
     pair: tuple[str, str]
@@ -99,7 +99,7 @@ def compute_mean_agreement(
     """Compute each metric's mean over annotator pairs, without absent metrics; resample tasks by scene."""
     means = {}
     for metric in AgreementMetric:
-        rows = [p for p in compared if p.figure is metric]
+        rows = [p for p in compared if p.metric is metric]
         if rows:
             values = np.array([p.value for p in rows])
             scenes = [p.scene for p in rows]
@@ -138,7 +138,7 @@ def iter_annotator_pair_agreements(
             continue
         shared = [(c[0].trace, c[1].trace) for c in clusters if len(c) > 1]
         share = 2 * len(shared) / sum(map(len, clusters))
-        yield replace(compared, figure=AgreementMetric.SAME_FAULTS, value=share)
+        yield replace(compared, metric=AgreementMetric.SAME_FAULTS, value=share)
         for left, right in shared:
             kinds = left.categories | right.categories
             tubes = build_trace_tube(left, copy), build_trace_tube(right, copy)
@@ -152,7 +152,7 @@ def iter_annotator_pair_agreements(
                 values[AgreementMetric.SAME_KINDS] = same_kinds
             for metric, value in values.items():
                 if value is not None:
-                    yield replace(compared, figure=metric, value=value, kinds=kinds)
+                    yield replace(compared, metric=metric, value=value, kinds=kinds)
 
 
 def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Measured:
@@ -160,9 +160,11 @@ def measure_unanimity(opinions: Sequence[AnnotatorOpinion], *, seed: int) -> Mea
     groups = [those for those in group_opinions_by_task(opinions).values() if len(those) > 1]
     if not groups:
         return Unmeasured("no task was judged by two people")
-    alike = [float(len({get_categorical_answer(o.value) for o in those}) == 1) for those in groups]
+    is_unanimous = [
+        float(len({get_categorical_answer(o.value) for o in those}) == 1) for those in groups
+    ]
     scenes = [those[0].task.group or those[0].task.id for those in groups]
-    return bootstrap_mean(alike, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
+    return bootstrap_mean(is_unanimous, seed=seed, clusters=scenes, bounds=(0.0, 1.0))
 
 
 def _iter_opinion_pairs(
@@ -174,7 +176,7 @@ def _iter_opinion_pairs(
 
 def _compare_opinions(a: AnnotatorOpinion, b: AnnotatorOpinion) -> AnnotatorPairAgreement:
     return AnnotatorPairAgreement(
-        figure=AgreementMetric.SAME_ANSWER,
+        metric=AgreementMetric.SAME_ANSWER,
         scene=a.task.group or a.task.id,
         pair=(a.annotator, b.annotator),
         value=float(get_categorical_answer(a.value) == get_categorical_answer(b.value)),
@@ -449,9 +451,9 @@ def _compute_largest_shifts(orders: Array) -> tuple[Array, Array]:
     before = np.arange(margin, n - margin + 1)
     sums = np.cumsum(orders, axis=1)
     total = sums[:, -1:]
-    ahead = sums[:, before - 1] / before
-    behind = (total - sums[:, before - 1]) / (n - before)
-    heights = np.abs(ahead - behind) * np.sqrt(before * (n - before) / n)
+    mean_before = sums[:, before - 1] / before
+    mean_after = (total - sums[:, before - 1]) / (n - before)
+    heights = np.abs(mean_before - mean_after) * np.sqrt(before * (n - before) / n)
     best = heights.argmax(axis=1)
     return heights.max(axis=1), before[best]
 

@@ -95,10 +95,10 @@ def iter_original_rationales(
         outcome = consensus.tasks.get(id_)
         if not isinstance(outcome, SettledTask) or not isinstance(outcome.value, RatingAnswer):
             continue
-        if (standing := outcome.value.rating) is None:
+        if (consensus_rating := outcome.value.rating) is None:
             continue
-        same = [rating for rating in ratings.get(id_, []) if rating.score == standing.score]
-        merged = same or [standing]
+        same = [rating for rating in ratings.get(id_, []) if rating.score == consensus_rating.score]
+        merged = same or [consensus_rating]
         problems, adherences = (
             tuple(dict.fromkeys(text.strip() for text in texts if text.strip()))
             for texts in ([r.problem for r in merged], [r.adherence for r in merged])
@@ -106,7 +106,7 @@ def iter_original_rationales(
         yield OriginalRationales(
             task=id_,
             name=task.names[0],
-            score=standing.score,
+            score=consensus_rating.score,
             problems=problems,
             adherences=adherences,
         )
@@ -172,11 +172,11 @@ def check_polished_text(
     for part in ("\n".join(texts) for texts in (original.problems, original.adherences) if texts):
         if encoder is None:
             # The first five letters of each longer word, to ignore word endings.
-            stems, kept = (
+            stems, polished_stems = (
                 {word[:5] for word in _WORD.findall(text.lower())} for text in (part, polished)
             )
             if stems:
-                similarities.append(len(stems & kept) / len(stems))
+                similarities.append(len(stems & polished_stems) / len(stems))
         else:
             a, b = embed_sentences([part, polished], encoder)
             if a is not None and b is not None:
@@ -342,12 +342,12 @@ def read_polished_texts(notices: Sequence[LedgerNotice]) -> dict[str, PolishedTe
         decision = _parse_notice_json(notice) if notice.kind == CONFIRMATION else {}
         text = texts.get(notice.subject)
         if text is not None and decision.get("polish") == text.seq:
-            standing = (
+            state = (
                 PolishedTextState.CONFIRMED
                 if decision.get("accepted") is True
                 else PolishedTextState.REJECTED
             )
-            texts[notice.subject] = replace(text, standing=standing, by=notice.by)
+            texts[notice.subject] = replace(text, standing=state, by=notice.by)
     return texts
 
 
@@ -372,7 +372,7 @@ _STORED_PARTS = re.compile(
     r"(?:conclusion\W*?:.*)?\Z",
     re.IGNORECASE | re.DOTALL,
 )
-_MARKS = " \t\r\n-*#:"
+_LIST_CHARACTERS = " \t\r\n-*#:"
 """Whitespace and markup of lists and headings, which models add around the parts."""
 
 
@@ -419,5 +419,5 @@ def parse_polished_rationale(text: str) -> PolishedRationale | None:
     """Parse problem description and standard adherence of a polished text; `None` if one is missing."""
     if (match := _STORED_PARTS.search(text)) is None:
         return None
-    problem, adherence = (match[part].strip(_MARKS) for part in ("problem", "adherence"))
+    problem, adherence = (match[part].strip(_LIST_CHARACTERS) for part in ("problem", "adherence"))
     return PolishedRationale(problem, adherence) if problem and adherence else None

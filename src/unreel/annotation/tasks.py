@@ -221,7 +221,7 @@ def list_task_scenes(task: AnnotationTask) -> frozenset[str]:
     return frozenset((*clips, f"group {task.group}") if task.group else clips)
 
 
-def shuffle_tasks_apart_by_scene(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
+def shuffle_tasks_by_scene(scenes: Mapping[str, frozenset[str]], chance: Random) -> list[str]:
     """Return the task ids in a random order in which adjacent tasks share no scene, if possible.
 
     If each task has at most one scene in common with other tasks, the number of adjacent tasks with
@@ -260,8 +260,8 @@ def _sample_task_order(scenes: Mapping[str, frozenset[str]], chance: Random) -> 
         n_tried = 0 if own in hopeless else min(len(order) + 1, _PLACES)
         for i in chance.sample(range(len(order) + 1), n_tried):
             before = scenes[order[i - 1]] if i else nothing
-            behind = scenes[order[i]] if i < len(order) else nothing
-            if own.isdisjoint(before) and own.isdisjoint(behind):
+            after = scenes[order[i]] if i < len(order) else nothing
+            if own.isdisjoint(before) and own.isdisjoint(after):
                 order.insert(i, task)
                 break
         else:
@@ -363,7 +363,9 @@ def assign_tasks_to_annotators(
     order = sorted(by_id)
     shuffled.shuffle(order)
     dealt = _assign_annotators(order, sorted(annotators), overlap, shuffled, gold=frozenset(gold))
-    sides = _select_swapped_assignments(dealt, by_id, _build_random_generator(seed, batch, "sides"))
+    swapped = _select_swapped_assignments(
+        dealt, by_id, _build_random_generator(seed, batch, "sides")
+    )
     arms = _assign_study_arms(dealt, by_id, share, _build_random_generator(seed, batch, "arms"))
     scenes = {id_: list_task_scenes(task) for id_, task in by_id.items()}
     task_lists: dict[str, list[str]] = {name: [] for name in sorted(annotators)}
@@ -377,11 +379,11 @@ def assign_tasks_to_annotators(
             batch=batch,
             position=position,
             arm=arms.get((name, task), PrefillStudyArm.PLAIN),
-            swapped=(name, task) in sides,
+            swapped=(name, task) in swapped,
         )
         for name, mine in task_lists.items()
         for position, task in enumerate(
-            shuffle_tasks_apart_by_scene(
+            shuffle_tasks_by_scene(
                 {task: scenes[task] for task in mine},
                 _build_random_generator(seed, batch, "order", name),
             )

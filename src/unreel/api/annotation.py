@@ -149,17 +149,17 @@ class StoredCampaign:
         from unreel.annotation.publishing.publish import publish_campaign_as_benchmark
         from unreel.annotation.publishing.publishable_campaign import build_publishable_campaign
 
-        edition = build_publishable_campaign(
+        publishable = build_publishable_campaign(
             self.records, build_consensus_rule(**rule), notices=self.notices, seed=seed
         )
-        path = edition.campaign.benchmark if benchmark is None else str(benchmark)
-        edition = replace(
-            edition,
+        path = publishable.campaign.benchmark if benchmark is None else str(benchmark)
+        publishable = replace(
+            publishable,
             keep_undecided=keep_undecided,
-            campaign=replace(edition.campaign, benchmark=path),
+            campaign=replace(publishable.campaign, benchmark=path),
         )
         return publish_campaign_as_benchmark(
-            edition, Path(out), media=media, named=names, seed=seed
+            publishable, Path(out), media=media, named=names, seed=seed
         )
 
     def _judgements(self) -> "list[AnnotatorJudgement]":
@@ -653,7 +653,7 @@ def write_campaign_report(
         media=settings.copies or folder / CLIPS,
         links=links,
         people=people,
-        most=settings.max_shown,
+        max_shown=settings.max_shown,
         seed=settings.seed,
     )
     return write_campaign_page(campaign, records, settings.out, page)

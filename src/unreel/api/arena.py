@@ -250,9 +250,9 @@ def read_season_entrants(settings: SeasonSettings) -> "SeasonEntrants":
 
 def list_leaderboard_metrics(kind: Literal["reviewer", "creator"]) -> "list[LeaderboardMetric]":
     """Return the metrics of the leaderboard of reviewers or creators, in order."""
-    from unreel.arena.boards.leaderboard_metrics import CREATOR_FIGURES, REVIEWER_FIGURES
+    from unreel.arena.boards.leaderboard_metrics import CREATOR_METRICS, REVIEWER_METRICS
 
-    return [*(REVIEWER_FIGURES if kind == "reviewer" else CREATOR_FIGURES).values()]
+    return [*(REVIEWER_METRICS if kind == "reviewer" else CREATOR_METRICS).values()]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -107,7 +107,7 @@ def describe_external_reviewers(
             ]
             graphics = " and use the graphics cards" if section.gpus else ""
             yield f"{what}, confined"
-            yield f"it can read /usr, {', '.join(readable)}{graphics}"
+            yield f"can read /usr, {', '.join(readable)}{graphics}"
         if section.url is not None:
             server = parse_server_url(section.url)
             silent = "" if is_server_listening(server) else "; nothing listens there now"

@@ -276,10 +276,12 @@ def write_contact_sheet(settings: SheetSettings) -> "WrittenContactSheet":
         from unreel.media.access import open_media_reader
 
     roots = () if settings.allow_outside else (Path.cwd(), settings.folder)
-    sheet = ContactSheetSettings(most=settings.max_shown, seed=settings.seed, roots=roots)
+    page_settings = ContactSheetSettings(
+        max_shown=settings.max_shown, seed=settings.seed, roots=roots
+    )
     with open_media_reader(read_environment_settings(), trusted=settings.trusted) as reader:
         return write_contact_sheet_page(
-            settings.folder, settings=sheet, reader=reader, out=settings.out
+            settings.folder, settings=page_settings, reader=reader, out=settings.out
         )
 
 
@@ -301,13 +303,14 @@ class PublishSettings:
 def write_hub_folder(settings: PublishSettings) -> "HubDatasetFolder":
     """Write the upload folder for the Hugging Face Hub from a frozen benchmark."""
     with needs_extra("curate"):
-        from unreel.curation.hub_dataset import AcceptedPublishingRisks, write_hub_dataset
+        from unreel.curation.hub_dataset import write_hub_dataset
 
-    accepted = AcceptedPublishingRisks(
-        leak=settings.accept_leak, no_licence=settings.accept_no_licence
-    )
     return write_hub_dataset(
-        settings.folder, accepted=accepted, out=settings.out, repo=settings.repo
+        settings.folder,
+        accept_leak=settings.accept_leak,
+        accept_no_licence=settings.accept_no_licence,
+        out=settings.out,
+        repo=settings.repo,
     )
 
 

@@ -70,7 +70,7 @@ def require_reviewer_object(model: object) -> None:
     if missing and not isinstance(model, str):
         raise InvalidSettingError(
             "model",
-            f"{model!r} is no Reviewer: it lacks {', '.join(missing)}",
+            f"{model!r} is not a Reviewer, missing attributes: {', '.join(missing)}",
             "Give a name such as 'coin', or an object as docs/python.md shows one",
         )
 
@@ -79,7 +79,7 @@ def require_parser_name(parser: Mode) -> Mode:
     """Return `parser` if it is a known parser name.
 
     Raises:
-        UnknownNameError: There is no parser of that name.
+        UnknownNameError: No parser has that name.
     """
     if parser not in get_args(Mode):
         raise UnknownNameError("parser", parser, get_args(Mode))

@@ -1,4 +1,4 @@
-"""Label Studio: its server, and the tasks, links and answers of a campaign on it."""
+"""Label Studio server, and the tasks, links and answers of a campaign on the server."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,7 +78,7 @@ def start_studio(
             resolve_ledger_url(settings.ledger, read_environment_settings())
         ),
     )
-    with start_label_studio(plan, tell=tell) as server:
+    with start_label_studio(plan, on_output=tell) as server:
         studio = find_studio_connection(folder)
         yield server, {"address": studio.address, "state": folder, "media": studio.media}
 

@@ -130,8 +130,7 @@ def _write_footage_table(archive: Path, folder: Path) -> Path:
     """
     from unreel.benchmarks.entry import Entry
     from unreel.benchmarks.folder_layout import walk_videos
-    from unreel.benchmarks.layout import find_matching_layouts
-    from unreel.benchmarks.loader import open_benchmark
+    from unreel.benchmarks.loader import find_matching_layouts, open_benchmark
     from unreel.core.clip import Generated
 
     rows: list[dict[str, Any]] = []

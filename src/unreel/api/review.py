@@ -49,13 +49,13 @@ def run_coroutine_blocking(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     begun: Future[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = Future()
 
-    async def told() -> T:
+    async def run() -> T:
         task = asyncio.create_task(work)
         begun.set_result((asyncio.get_running_loop(), task))
         return await task
 
-    with ThreadPoolExecutor(1, "unreel") as aside:
-        waiting = aside.submit(copy_context().run, asyncio.run, told())
+    with ThreadPoolExecutor(1, "unreel") as executor:
+        waiting = executor.submit(copy_context().run, asyncio.run, run())
         try:
             return waiting.result()
         except KeyboardInterrupt:
@@ -132,7 +132,9 @@ async def review_async(
     settings = read_environment_settings()
     names = [protocols] if isinstance(protocols, str) else protocols
     if scan not in range(1001):
-        raise InvalidSettingError("scan", f"{scan!r} is no number of questions", "Give 0 to 1000")
+        raise InvalidSettingError(
+            "scan", f"must be 0 to 1000 questions, got {scan!r}", "Give 0 to 1000"
+        )
     if not names:
         raise InvalidSettingError(
             "protocols", "none is named", "Leave them out for trace and realism"

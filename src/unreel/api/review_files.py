@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from unreel.api.evaluation import ReviewSettings
+from unreel.api.seen import find_default_index
 from unreel.core.errors import (
     InvalidSettingError,
     MachineError,
@@ -245,6 +246,8 @@ class _ReviewSession:
         self.closing_notes: tuple[str, ...] = ()
         self._records: tuple[ReviewerAccuracyRecord, ...] = ()
         self._passport: FalseAlarmPassport | None = None
+        index = find_default_index()
+        self._seen_index = index if index.is_file() and not settings.sample else None
         self._index_clips: list[ReviewIndexPageClip] = []
 
     async def review_all(
@@ -426,6 +429,7 @@ class _ReviewSession:
             asker=asker,
             drawn=self._settings.sample,
             perturb=self._settings.perturb,
+            seen_index=self._seen_index,
             on_opinion=on_opinion,
             on_variant=on_variant,
         )

@@ -83,27 +83,27 @@ def open_noted_runs(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run:
-    """A stored run: its answers and scores. No question is sent again.
+    """Stored run with answers and scores. No question is sent again.
 
     `evaluate` and `open_run` return it.
     """
 
-    _kept: "run_job.EvalRun"
+    _run: "run_job.EvalRun"
 
     @property
     def place(self) -> str:
         """Return the URI of the directory or prefix that contains the run."""
-        return self._kept.place.uri
+        return self._run.place.uri
 
     @property
     def reviewer(self) -> str:
         """Return the reviewer's name in the run's answers."""
-        return self._kept.reviewer_name()
+        return self._run.reviewer_name()
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """Return the conditions of the run's questions."""
-        return self._kept.recipe.conditions
+        return self._run.recipe.conditions
 
     def scores(self, *, parser: Mode | None = None) -> Mapping[Condition, Scorecard]:
         """Return a scorecard for each condition; `parser` defaults to the parser of the run.
@@ -113,7 +113,7 @@ class Run:
         """
         from unreel.evaluation.scoring import score_run
 
-        scores = score_run(self._kept, mode=self._parser(parser))
+        scores = score_run(self._run, mode=self._parser(parser))
         return {score.condition: score.scorecard for score in scores}
 
     def score(self, *, parser: Mode | None = None) -> Scorecard:
@@ -139,7 +139,7 @@ class Run:
         """
         from unreel.evaluation.export import iter_question_rows
 
-        return iter_question_rows(self._kept, mode=self._parser(parser))
+        return iter_question_rows(self._run, mode=self._parser(parser))
 
     def to_pandas(self, *, parser: Mode | None = None) -> "pd.DataFrame":
         """Return the rows as a data frame; `correct` is true, false, or missing if no answer is readable.
@@ -158,14 +158,14 @@ class Run:
             UnsafeTargetError: `out` contains something that a page must not overwrite.
         """
         write_report = LazyImport("unreel.report.site:write_report", "eval").load()
-        page: Path = write_report([self._kept], Path(out)).page
+        page: Path = write_report([self._run], Path(out)).page
         return page
 
     def _parser(self, named: Mode | None) -> Mode:
-        return require_parser_name(named) if named else self._kept.recipe.reviewer.parser
+        return require_parser_name(named) if named else self._run.recipe.reviewer.parser
 
     def __repr__(self) -> str:
-        recipe = self._kept.recipe
+        recipe = self._run.recipe
         subject = f"{recipe.reviewer.model} on {recipe.benchmark}, {recipe.protocol}"
         return sanitise_line(f"<Run {self.place}: {subject}>")
 
@@ -329,7 +329,7 @@ def compare(
 
     environment = read_environment_settings()
     stored = [
-        run._kept if isinstance(run, Run) else open_named_run(str(run), environment)  # noqa: SLF001  one house
+        run._run if isinstance(run, Run) else open_named_run(str(run), environment)  # noqa: SLF001  one house
         for run in runs
     ]
     mode = None if parser is None else require_parser_name(parser)
@@ -392,7 +392,7 @@ def list_runs(folder: str) -> list[dict[str, object]]:
     """Return a row for each run in a folder: model, protocol, benchmark, and numbers of answers.
 
     Raises:
-        UnreadableSourceError: There is no such folder.
+        UnreadableSourceError: The folder does not exist.
     """
     if "://" not in folder and not Path(folder).is_dir():
         raise UnreadableSourceError(

@@ -203,7 +203,7 @@ class ExampleSettings(DataSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingExamplesPageResult:
-    """Page of training examples: its examples and the excluded clips."""
+    """Written page of training examples, the examples on the page and the excluded clips."""
 
     page: Path
     recipe: str
@@ -240,7 +240,7 @@ def write_examples(settings: ExampleSettings) -> TrainingExamplesPageResult:
             examples,
             loader=_build_loader(reader, access),
             sizer=view,
-            most=settings.max_shown,
+            limit=settings.max_shown,
             out=folder,
         )
     return TrainingExamplesPageResult(

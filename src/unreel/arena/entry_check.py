@@ -105,9 +105,9 @@ def audit_entry_clips(
         for view in audit_label_leaks([*clips, *real.values()], seed=seed).views:
             if view.view is AuditFeatureSet.FRAME or view.finding is not LabelLeakFinding.LEAKS:
                 continue
-            tells = ", ".join(leak.feature for leak in view.leaks[:3])
+            features = ", ".join(leak.feature for leak in view.leaks[:3])
             text = f"a model that sees only the {view.view.value} separates it from real clips"
-            problems.append(("leaks", False, f"{text} ({view.auc}), by {tells}", ""))
+            problems.append(("leaks", False, f"{text} ({view.auc}), by {features}", ""))
     merged: dict[tuple[str, bool, str], list[str]] = {}
     for check, is_error, text, name in problems:
         merged.setdefault((check, is_error, text), []).extend([name] if name else [])
@@ -232,8 +232,8 @@ def _iter_clip_problems(
             lacks = "lacks the real clip's sound"
             has = "has sound, the real clip has none"
             yield "sound", False, has if facts.audio else lacks, name
-    marks = clip.watermarks
-    if not isinstance(marks, Failure) and (marks.found or marks.roaming):
+    watermarks = clip.watermarks
+    if not isinstance(watermarks, Failure) and (watermarks.found or watermarks.roaming):
         yield "watermark", False, "a visible mark reveals that the clip is generated", name
 
 

@@ -1,4 +1,4 @@
-"""Store of paid answers by question key: its interface, and an implementation in memory.
+"""Interface of stores of paid answers by question key, and an implementation in memory.
 
 `unreel.testing.answer_stores` tests implementations.
 """
@@ -49,7 +49,7 @@ class AskedQuestionResult:
         return self.question.key(self.reviewer)
 
     def read(self, mode: Mode) -> Verdict | None:
-        """Parse the reply into a verdict; return `None` if there is no reply or no clip input."""
+        """Parse the reply into a verdict; return `None` without a reply or clip input."""
         if isinstance(self.outcome, Failure) or not self.inputs:
             return None
         return parse_answer(

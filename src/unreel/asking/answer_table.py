@@ -1,4 +1,4 @@
-"""Table of answers in Lance: its schema, its rows, and a store of answers in it."""
+"""Schema and rows of the Lance table of answers, and a store of answers in that table."""
 
 import json
 import threading

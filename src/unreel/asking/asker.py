@@ -36,16 +36,16 @@ class SharedInputs:
         self._asker, self._clips, self._condition = asker, clips, condition
         self._tasks: dict[frozenset[InputKind], asyncio.Task[LoadedInputs]] = {}
 
-    async def load(self, wants: frozenset[InputKind]) -> LoadedInputs:
-        """Return the input kinds `wants` of each clip, or the failure of the first unusable clip."""
-        if wants not in self._tasks:
-            loading = self._asker.load(self._clips, self._condition, wants)
-            self._tasks[wants] = asyncio.create_task(loading)
-        return await self._tasks[wants]
+    async def load(self, input_kinds: frozenset[InputKind]) -> LoadedInputs:
+        """Return the input kinds `input_kinds` of each clip, or the failure of the first unusable clip."""
+        if input_kinds not in self._tasks:
+            loading = self._asker.load(self._clips, self._condition, input_kinds)
+            self._tasks[input_kinds] = asyncio.create_task(loading)
+        return await self._tasks[input_kinds]
 
-    def get_loaded(self, wants: frozenset[InputKind]) -> tuple[ClipInput, ...]:
+    def get_loaded(self, input_kinds: frozenset[InputKind]) -> tuple[ClipInput, ...]:
         """Return the inputs if they are loaded; empty if they are not, or could not be."""
-        task = self._tasks.get(wants)
+        task = self._tasks.get(input_kinds)
         inputs = task.result() if task is not None and task.done() else ()
         return () if isinstance(inputs, Failure) else inputs
 
@@ -76,7 +76,7 @@ class Asker:
         self._under_way: dict[str, asyncio.Task[AskedQuestionResult]] = {}
         # Unlike requests, decoding is CPU-bound: one thread per processor.
         self._decoders = ThreadPoolExecutor(os.cpu_count(), "decoder")
-        self.n_asked = 0
+        self.n_questions = 0
         """Number of questions that were sent to reviewers."""
 
     async def ask(
@@ -113,12 +113,12 @@ class Asker:
         return await asyncio.shield(self._under_way[key])
 
     async def load(
-        self, clips: Sequence[Clip], condition: Condition, wants: frozenset[InputKind]
+        self, clips: Sequence[Clip], condition: Condition, input_kinds: frozenset[InputKind]
     ) -> LoadedInputs:
-        """Load the input kinds `wants` of each clip; return the failure of the first unusable clip."""
+        """Load the input kinds `input_kinds` of each clip; return the failure of the first unusable clip."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(
-            self._decoders, self._loader.show, clips, condition, wants
+            self._decoders, self._loader.show, clips, condition, input_kinds
         )
 
     def close(self) -> None:
@@ -151,8 +151,10 @@ class Asker:
             else:
                 detail = "the process that asked this question ended before it stored the answer"
                 reply, box_space = Failure(FailureReason.WORKER_DIED, detail), None
-            exhibits = inputs.get_loaded(reviewer.wants)
-            return _build_result(question, exhibits, reviewer_with_price, reply, prompt, box_space)
+            clip_inputs = inputs.get_loaded(reviewer.wants)
+            return _build_result(
+                question, clip_inputs, reviewer_with_price, reply, prompt, box_space
+            )
         result: AskedQuestionResult | None = None
         try:
             result = await self._send(question, inputs, reviewer_with_price, prompt, name, caption)
@@ -173,24 +175,24 @@ class Asker:
         caption: str,
     ) -> AskedQuestionResult:
         reviewer = reviewer_with_price.reviewer
-        exhibits = await inputs.load(reviewer.wants)
-        if isinstance(exhibits, Failure):
-            return _build_result(question, (), reviewer_with_price, exhibits, prompt, None)
+        clip_inputs = await inputs.load(reviewer.wants)
+        if isinstance(clip_inputs, Failure):
+            return _build_result(question, (), reviewer_with_price, clip_inputs, prompt, None)
         if not prompt and (reason := explain_missing_caption(question.condition.prompt, caption)):
             failure = build_rejected_request_failure(reason)
-            return _build_result(question, exhibits, reviewer_with_price, failure, prompt, None)
+            return _build_result(question, clip_inputs, reviewer_with_price, failure, prompt, None)
         request = build_review_request(
             question,
-            exhibits,
+            clip_inputs,
             key=question.key(reviewer.name),
             prompt=prompt,
             name=name,
             caption=caption,
         )
-        self.n_asked += 1
-        box_space = reviewer.box_space(exhibits[0])
+        self.n_questions += 1
+        box_space = reviewer.box_space(clip_inputs[0])
         outcome = await reviewer.answer(request)
-        return _build_result(question, exhibits, reviewer_with_price, outcome, prompt, box_space)
+        return _build_result(question, clip_inputs, reviewer_with_price, outcome, prompt, box_space)
 
 
 def _build_result(

@@ -1,8 +1,8 @@
 """Benchmarks: clips with ground truth, and answers from files. Imports `protocols`, `media`, `stats` and `core`.
 
 Where to look:
-    `loader.py`: opening of a benchmark.
-    `layout.py`: layouts by name, and which of them fit a path.
+    `loader.py`: detection of the layout, and opening.
+    `layout.py`: layouts by name.
     `clip_tables.py`: benchmarks in one table.
     `entry.py`: one row of a benchmark.
     `unique_names.py`: names that occur twice.

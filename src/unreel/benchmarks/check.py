@@ -10,8 +10,8 @@ from typing import Any
 from unreel.benchmarks.cells import is_url
 from unreel.benchmarks.columns import KNOWN, find_nearest_column_name
 from unreel.benchmarks.entry import Entry, Rejected
-from unreel.benchmarks.layout import LAYOUTS, find_matching_layouts
-from unreel.benchmarks.loader import Benchmark, open_benchmark
+from unreel.benchmarks.layout import LAYOUTS
+from unreel.benchmarks.loader import Benchmark, find_matching_layouts, open_benchmark
 from unreel.core.clip import Generated
 from unreel.core.errors import InvalidValueError
 from unreel.core.judgement import Label
@@ -21,7 +21,7 @@ from unreel.stats.paired_differences import FEWEST
 from unreel.stats.power import N_DIFFERENCES, compute_detectable_accuracy_gap
 
 ROWS_SHOWN = 3
-NAMES_KEPT = 1000
+MAX_NAMES = 1000
 """Maximum number of distinct names that are counted separately; an untrusted table may have a million."""
 OTHERS = "(others)"
 _CELL = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
@@ -179,10 +179,10 @@ class _BenchmarkRowCounts:
     lacks: dict[str, str] = field(default_factory=dict)
     about_clips: Mapping[str, Protocol[Any, Any]] = field(
         default_factory=lambda: {
-            name: asked
+            name: protocol
             for name in PROTOCOLS.entries
-            for asked in [get_protocol(name)]
-            if asked.subject == "clip"
+            for protocol in [get_protocol(name)]
+            if protocol.subject == "clip"
         }
     )
 
@@ -263,7 +263,7 @@ class _BenchmarkRowCounts:
 
 def _add_name_count(names: Counter[str], name: str) -> None:
     if name:
-        names[name if name in names or len(names) < NAMES_KEPT else OTHERS] += 1
+        names[name if name in names or len(names) < MAX_NAMES else OTHERS] += 1
 
 
 def _classify_columns(

@@ -48,12 +48,12 @@ def _find_tables(folder: Path, stem: str) -> list[Path]:
 
 
 def _is_list_table(path: Path, mapping: Columns | None) -> bool:
-    return any(binding.tells_label for binding in _bind_tables(path, mapping))
+    return any(binding.has_label_column for binding in _bind_tables(path, mapping))
 
 
 def _is_realism_table(path: Path, mapping: Columns | None) -> bool:
     return any(
-        has_score_columns(binding) and not binding.tells_label
+        has_score_columns(binding) and not binding.has_label_column
         for binding in _bind_tables(path, mapping)
     )
 

@@ -60,7 +60,7 @@ MEANS: dict[str, str] = {
     "group": "scene: a real clip and its generated twins",
     "prompt": "prompt of the generator",
     "difficulty": "difficulty of the clip, in your words",
-    "licence": "its licence",
+    "licence": "licence of the clip",
     "source": "source of the clip",
     "width": "width in pixels",
     "height": "height in pixels",
@@ -80,8 +80,8 @@ MEANS: dict[str, str] = {
     "votes": "people's votes, as JSON",
 }
 """Descriptions of the same fields."""
-_ROWS_LOOKED_AT = 20
-_SHAPES_KEPT = 64
+_N_SAMPLE_ROWS = 20
+_MAX_CACHED_SHAPES = 64
 """Maximum number of column sets whose bindings are cached: in JSONL each row may have other columns."""
 
 
@@ -104,7 +104,7 @@ class FieldColumnMapping:
         return not self.present.isdisjoint(self.columns[field])
 
     @property
-    def tells_label(self) -> bool:
+    def has_label_column(self) -> bool:
         """Return whether the table has a column with the labels of the clips."""
         return "label" in self or "is_fake" in self
 
@@ -125,12 +125,12 @@ class FieldColumnMapping:
                 return row[column]
         return None
 
-    def said(self, row: Cells) -> dict[str, object]:
+    def read_fields(self, row: Cells) -> dict[str, object]:
         """Return the values of `row` by field; a field without a column is omitted."""
         columns = tuple(row)
         bindings = self._places.get(columns)
         if bindings is None:
-            if len(self._places) >= _SHAPES_KEPT:
+            if len(self._places) >= _MAX_CACHED_SHAPES:
                 self._places.clear()
             candidates = (
                 (field, next((n for n in names if n in row), None))
@@ -177,12 +177,12 @@ def guess_field_columns(
     rows: Iterable[Cells], columns: Iterable[str], known: Mapping[str, Callable[[object], bool]]
 ) -> dict[str, str]:
     """Guess the column of each field in `known`: by the column's name, else by its cells."""
-    sample = list(islice(rows, _ROWS_LOOKED_AT))
+    sample = list(islice(rows, _N_SAMPLE_ROWS))
     guessed: dict[str, str] = {}
     for field, looks_like in known.items():
         named = [column for column in columns if find_nearest_column_name(column) in KNOWN[field]]
-        alike = [c for c in columns if sample and all(looks_like(row.get(c)) for row in sample)]
-        free = [column for column in [*named, *alike] if column not in guessed.values()]
+        matching = [c for c in columns if sample and all(looks_like(row.get(c)) for row in sample)]
+        free = [column for column in [*named, *matching] if column not in guessed.values()]
         if free:
             guessed[field] = free[0]
     return guessed

@@ -23,7 +23,7 @@ LINKED = "a symbolic link, which is not followed. Put the file or folder itself 
 LEADS_OUT = (
     "behind a symbolic link that leads out of the benchmark's folder. Put the file itself there"
 )
-_FOLDERS_KEPT = 10_000
+_MAX_FOLDERS = 10_000
 _HUB_REPOSITORY = re.compile(r"(datasets|models)--[^/]+--[^/]+")
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 
@@ -177,7 +177,7 @@ class _InsideRootChecker:
         folder = location.rpartition("/")[0]
         known = self._folders.get(folder)
         if known is None:
-            if len(self._folders) > _FOLDERS_KEPT:
+            if len(self._folders) > _MAX_FOLDERS:
                 self._folders.clear()
             known = self._folders[folder] = is_path_inside(self._root / folder, self._root)
         path = f"{self._prefix}{location}"

@@ -14,7 +14,7 @@ from unreel.core.input_files import read_limited_bytes
 from unreel.core.output_files import OutputDirectory
 
 PEOPLE = "people.json"
-_MOST_BYTES = 16 << 20
+_MAX_BYTES = 16 << 20
 _REMEDY = "Publish the campaign again, or remove the file"
 
 Against = Literal["origin", "known", "others"]
@@ -87,7 +87,7 @@ def read_human_scores(root: Path) -> HumanScores | None:
     if path is None:
         return None
     try:
-        return _FILE.validate_json(read_limited_bytes(path, most=_MOST_BYTES, remedy=_REMEDY))
+        return _FILE.validate_json(read_limited_bytes(path, most=_MAX_BYTES, remedy=_REMEDY))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]["msg"]
         raise UnreadableSourceError(str(path), f"no human scores: {first}", _REMEDY) from None

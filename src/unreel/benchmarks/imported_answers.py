@@ -160,7 +160,7 @@ class JoinedAnswers:
     """Rows of the benchmark or of the file that could not be read."""
 
     @property
-    def n_not_asked(self) -> int:
+    def n_unanswered(self) -> int:
         """Return the number of entries or pairs without an answer."""
         return sum(outcome is None for _, outcome in self.pairs)
 
@@ -312,11 +312,11 @@ def build_scorable_rows(
     if space is not None:
         parse_box_space(space, width=1, height=1)  # raises for an unknown name before any row
     rows: list[ScoredQuestion[Any, Any]] = []
-    not_asked: list[str] = []
+    unanswered: list[str] = []
     without_truth: list[Rejected] = []
     for item, outcome in joined.pairs:
         if outcome is None:
-            not_asked.append(item.name)
+            unanswered.append(item.name)
             continue
         entries = (item,) if isinstance(item, Entry) else item.shown
         if len(entries) != protocol.n_clips:
@@ -355,7 +355,7 @@ def build_scorable_rows(
             for truth in known
         )
     return ScorableRows(
-        rows=tuple(rows), not_asked=tuple(not_asked), without_truth=tuple(without_truth)
+        rows=tuple(rows), not_asked=tuple(unanswered), without_truth=tuple(without_truth)
     )
 
 

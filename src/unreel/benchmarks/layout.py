@@ -60,28 +60,3 @@ def list_layouts() -> list[str]:
     """Return the names of all layouts: unreel's in display order, then those of other packages."""
     own = [layout.value for layout in BenchmarkLayout]
     return own + [name for name in LAYOUTS.names() if name not in own]
-
-
-def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[str]:
-    """Return every layout that fits the folder or file `path`.
-
-    A file whose name a layout prescribes has that layout only. The table `clips` of a folder counts
-    if nothing else fits the folder.
-    """
-    from unreel.benchmarks.clip_tables import find_fallback_tables
-
-    names = [*LAYOUTS.entries, *(name for name in LAYOUTS.names() if name not in LAYOUTS.entries)]
-    readers = {str(name): LAYOUTS.load(name) for name in names}
-    if not path.is_dir():
-        prescribed = [
-            name
-            for name, reader in readers.items()
-            if path.name in (reader.tables or ()) and reader.matches(path, mapping)
-        ]
-        if prescribed:
-            return prescribed
-        readers = {name: reader for name, reader in readers.items() if reader.tables is None}
-    found = [name for name, reader in readers.items() if reader.matches(path, mapping)]
-    for table in () if found else find_fallback_tables(path):
-        found += [name for name, reader in readers.items() if reader.matches(table, mapping)]
-    return list(dict.fromkeys(found))

@@ -9,10 +9,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from unreel.benchmarks.cells import is_url
+from unreel.benchmarks.clip_tables import find_fallback_tables
 from unreel.benchmarks.columns import guess_field_columns, map_fields_to_columns
 from unreel.benchmarks.entry import Entry, Rejected, Row
 from unreel.benchmarks.folder_layout import VIDEO_SUFFIXES, reject_outside_links
-from unreel.benchmarks.layout import LAYOUTS, Columns, find_matching_layouts, list_layouts
+from unreel.benchmarks.layout import LAYOUTS, Columns, list_layouts
 from unreel.benchmarks.table_entries import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names, read_table_rows
 from unreel.benchmarks.unique_names import reject_repeated_names
@@ -46,7 +47,7 @@ def build_unknown_layout_error(
     columns = read_table_column_names(path)
     binding = map_fields_to_columns(str(path), columns, mapping)
     missing = {field: looks for field, looks in _LOOKS.items() if field not in binding}
-    if binding.tells_label:
+    if binding.has_label_column:
         missing.pop("label", None)
     rows = (row for row in read_table_rows(path) if not isinstance(row, Rejected))
     guessed = guess_field_columns(rows, [c for c in columns if c not in binding.read], missing)
@@ -156,6 +157,29 @@ def open_benchmark(
             yield from rows if may_leave else reject_outside_links(rows, root)
 
     return Benchmark(chosen, root, iter_rows)
+
+
+def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[str]:
+    """Return every layout that fits the folder or file `path`.
+
+    A file whose name a layout prescribes has that layout only. The table `clips` of a folder counts
+    if nothing else fits the folder.
+    """
+    names = [*LAYOUTS.entries, *(name for name in LAYOUTS.names() if name not in LAYOUTS.entries)]
+    readers = {str(name): LAYOUTS.load(name) for name in names}
+    if not path.is_dir():
+        prescribed = [
+            name
+            for name, reader in readers.items()
+            if path.name in (reader.tables or ()) and reader.matches(path, mapping)
+        ]
+        if prescribed:
+            return prescribed
+        readers = {name: reader for name, reader in readers.items() if reader.tables is None}
+    found = [name for name, reader in readers.items() if reader.matches(path, mapping)]
+    for table in () if found else find_fallback_tables(path):
+        found += [name for name, reader in readers.items() if reader.matches(table, mapping)]
+    return list(dict.fromkeys(found))
 
 
 def _list_other_layouts(path: Path, chosen: str, mapping: Columns | None) -> list[str]:

@@ -16,7 +16,7 @@ from unreel.core.failure import FailureReason
 from unreel.media.messages import Task, TaskReplyPayload
 
 BATCH_ROWS = 256
-_MOST_PARTS = 10_000
+_MAX_THRIFT_ITEMS = 10_000
 """Maximum number of elements in a list of the footer, such as columns and row groups."""
 _FOOTER_STRING_BYTES = 16 << 20
 
@@ -79,7 +79,7 @@ def _open_table(file: BinaryIO) -> Any:
         pa.PythonFile(file, mode="r"),
         pre_buffer=False,  # it reads in threads, which the child may not start
         thrift_string_size_limit=_FOOTER_STRING_BYTES,
-        thrift_container_size_limit=_MOST_PARTS,
+        thrift_container_size_limit=_MAX_THRIFT_ITEMS,
     )
     if len(table.schema_arrow.names) > COLUMNS:
         raise ValueError(f"more than {COLUMNS} columns")

@@ -139,16 +139,16 @@ def require_some_question(
 
     Raise `UnreadableSourceError` if there was no question.
     """
-    n_asked, first = 0, list[Rejected]()
+    n_questions, first = 0, list[Rejected]()
     for item in planned:
         if isinstance(item, Rejected):
             first = first or [item]
         elif isinstance(item, UnreadableClip) and not item.truths:
             first = first or [Rejected(item.name, str(item.failure))]
         else:
-            n_asked += 1
+            n_questions += 1
         yield item
-    if not n_asked:
+    if not n_questions:
         raise build_no_question_error(source, scope.protocol, first)
 
 

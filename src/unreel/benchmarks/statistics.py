@@ -21,7 +21,7 @@ from unreel.core.errors import (
 )
 from unreel.protocols.protocol import Protocol
 
-_LOOKED_THROUGH = 10_000
+_MAX_COMPARED_NAMES = 10_000
 """Maximum number of names that are searched for the nearest one."""
 _PAIRED = (
     "Name the scene of each clip in a column `group`: a pair is a real and a generated clip of one"
@@ -73,7 +73,7 @@ def build_no_matching_answer_error(
         remedy = "Write a row with `name` and `text` for each clip"
         return UnreadableSourceError(source, "the file contains no answer", remedy)
     first = unknown[0]
-    close = difflib.get_close_matches(first, names[:_LOOKED_THROUGH], n=1)
+    close = difflib.get_close_matches(first, names[:_MAX_COMPARED_NAMES], n=1)
     hint = f"Did you mean {close[0]!r}? " if close else ""
     example = f", such as {names[0]!r}" if names else ""
     problem = f"none of its {len(unknown):,} answers is about a clip of the benchmark, the first names {first!r}"
@@ -95,8 +95,8 @@ class BenchmarkSampleCounts:
     generated: int
 
     def __str__(self) -> str:
-        sides = f"{self.real:,} real, {self.generated:,} generated"
-        return f"{self.n:,} of {self.of:,} rows, drawn by seed {self.seed}: {sides}"
+        counts = f"{self.real:,} real, {self.generated:,} generated"
+        return f"{self.n:,} of {self.of:,} rows, drawn by seed {self.seed}: {counts}"
 
 
 def sample_balanced_entries(
@@ -142,7 +142,7 @@ _SCHEME = "1"
 """Version of the fingerprint's computation; fingerprints of different versions cannot be compared."""
 _BYTES = 32
 _SPELL = json.JSONEncoder().encode
-_SPLITS_KEPT = 100
+_MAX_SPLITS = 100
 _JUDGED = (
     *("score", "problem_description", "standard_adherence", "error_family"),
     *("traces", "ratings", "votes"),
@@ -180,7 +180,7 @@ class BenchmarkStats:
                 self.reject(row)
             else:
                 self.n_entries += 1
-                if len(self.splits) < _SPLITS_KEPT:
+                if len(self.splits) < _MAX_SPLITS:
                     self.splits.add(row.split)
                 # A sum does not depend on the order, and names are unique, so that no rows cancel out.
                 self._sum += _compute_entry_hash(row)

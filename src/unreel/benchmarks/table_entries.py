@@ -69,7 +69,7 @@ def merge_ratings(ratings: Sequence[Rating]) -> Rating:
     them. Otherwise use the rounded mean score, with the reasons of the annotator closest to it.
     """
     if len(ratings) != len(ANNOTATORS):
-        raise InvalidValueError(f"ratings must be those of three annotators, got {len(ratings)}")
+        raise InvalidValueError(f"a row must have {len(ANNOTATORS)} ratings, got {len(ratings)}")
     score, times = Counter(rating.score for rating in ratings).most_common(1)[0]
     if times == 1:
         mean = Fraction(sum(rating.score for rating in ratings), len(ratings))
@@ -133,7 +133,7 @@ def parse_entry_or_reject(
 
 def parse_entry(row: Cells, mapping: FieldColumnMapping, *, label: Label | None = None) -> Entry:
     """Return the row's entry, with `label` without a label column; raise `InvalidValueError` if invalid."""
-    values = mapping.said(row)
+    values = mapping.read_fields(row)
     location = cells.parse_clip_location(
         _get_video_path(values.get("location")), "location", outside=mapping.outside
     )
@@ -253,7 +253,7 @@ def _parse_row_label(
         flag = _FLAGS[key]
     if flag is not None and not word:
         return flag
-    if label is not None and not mapping.tells_label:
+    if label is not None and not mapping.has_label_column:
         return label
     if word not in LABELS:
         if "label" not in mapping and "is_fake" in mapping:
@@ -324,7 +324,7 @@ def read_clip_table(
         str(table), read_table_column_names(table), mapping, outside=outside
     )
     for field in ("location", "label"):
-        if field not in binding and not (field == "label" and binding.tells_label):
+        if field not in binding and not (field == "label" and binding.has_label_column):
             raise UnreadableSourceError(
                 str(table),
                 f"no column contains the {field}",

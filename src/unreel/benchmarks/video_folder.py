@@ -5,7 +5,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -25,14 +25,6 @@ METADATA = tuple(f"metadata{suffix}" for suffix in TABLE_SUFFIXES)
 # `datasets` derives a split from words such as "test" in a path, so written names have none.
 MEDIA = "media"
 FILES_IN_A_FOLDER = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VideoFolderWriteResult:
-    """Number of written entries, and the rows that could not be written."""
-
-    n_entries: int
-    refused: tuple[Rejected, ...]
 
 
 def read_video_folder(
@@ -71,12 +63,14 @@ def write_video_folder(
     root: Path,
     media: Literal["copy", "link"] = "copy",
     more: Callable[[Entry], Mapping[str, object]] = lambda _entry: {},
-) -> VideoFolderWriteResult:
+) -> tuple[int, tuple[Rejected, ...]]:
     """Write `rows`, whose files are below `root`, to the new folder `into`.
+
+    Return the number of written entries, and the rows that could not be written.
 
     Media are numbered copies in `media/`, or hard links with `link` if the file system supports
     them. `metadata.jsonl` is written last and atomically, so a folder with it is complete. Rows
-    without a local file, and repeated names, are rejected and reported. Raise
+    without a local file, and repeated names, are rejected. Raise
     `UnreadableSourceError` if `into` exists and is not an empty folder.
     """
     if into.exists() and (not into.is_dir() or any(into.iterdir())):
@@ -100,7 +94,7 @@ def write_video_folder(
             record = {**convert_entry_to_record(entry, file_name=file_name), **more(entry)}
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
             n_entries += 1
-    return VideoFolderWriteResult(n_entries=n_entries, refused=tuple(refused))
+    return n_entries, tuple(refused)
 
 
 def _prefix_row_paths(prefix: str, row: Row) -> Row:

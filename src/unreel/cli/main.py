@@ -62,6 +62,9 @@ COMMANDS = {
     "score": LazyCommand(
         LazyImport("unreel.cli.score:score"), "Score answers against a benchmark."
     ),
+    "seen": LazyCommand(
+        LazyImport("unreel.cli.seen:seen"), "Find clips that were seen before, or parts of them."
+    ),
     "serve": LazyCommand(LazyImport("unreel.cli.serve:serve"), "Serve a checkpoint with vLLM."),
     "train": LazyCommand(
         LazyImport("unreel.cli.train:train"), "Train a model on human judgements."

@@ -88,9 +88,9 @@ def require_allowed_addresses(host: str, addresses: list[str]) -> None:
     for text in addresses:
         address = parse_ip_address(text) or _parse_legacy_address(text)
         if address is not None and is_forbidden_address(address):
-            stands = "" if text == host else f"{host} resolves to "
+            prefix = "" if text == host else f"{host} resolves to "
             raise RefusedAddressError(
-                f"{stands}{text}, a link-local, metadata, multicast or unspecified address, to which unreel never connects"
+                f"{prefix}{text}, a link-local, metadata, multicast or unspecified address, to which unreel never connects"
             )
 
 

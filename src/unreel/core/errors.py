@@ -27,12 +27,12 @@ from pathlib import Path
 from unreel.core.failure import Failure, FailureReason
 
 GO_ON = "Run the same command again: committed results are kept"
-MAKE_ROOM = f"Make room. {GO_ON}"
+DISK_FULL_REMEDY = f"Make room. {GO_ON}"
 _WRITABLE = f"Make it writable or name another place. {GO_ON}"
 _FILES = f"Allow more open files, for example with `ulimit -n 4096`. {GO_ON}"
 _REFUSALS = {
-    errno.ENOSPC: MAKE_ROOM,
-    errno.EDQUOT: MAKE_ROOM,
+    errno.ENOSPC: DISK_FULL_REMEDY,
+    errno.EDQUOT: DISK_FULL_REMEDY,
     errno.EROFS: _WRITABLE,
     errno.EMFILE: _FILES,
     errno.ENFILE: _FILES,
@@ -173,12 +173,12 @@ def raise_if_machine_error(error: BaseException) -> None:
     Raise `MachineError` if the chain has one, the disk is full or read-only, or too many files are
     open.
     """
-    for behind in _iter_error_chain(error):
-        if isinstance(behind, MachineError):
-            raise behind
-        remedy = _REFUSALS.get(_get_error_number(behind))
+    for cause in _iter_error_chain(error):
+        if isinstance(cause, MachineError):
+            raise cause
+        remedy = _REFUSALS.get(_get_error_number(cause))
         if remedy is not None:
-            raise MachineError(format_library_error(behind), remedy) from error
+            raise MachineError(format_library_error(cause), remedy) from error
 
 
 def require_disk_space(folder: Path, needed_bytes: int) -> None:
@@ -191,7 +191,7 @@ def require_disk_space(folder: Path, needed_bytes: int) -> None:
     if stats.f_blocks and free_bytes < needed_bytes:  # some file systems report nothing
         raise MachineError(
             f"No space left on device: at {folder} {free_bytes:,} bytes are free and {needed_bytes:,} needed for the next results",
-            MAKE_ROOM,
+            DISK_FULL_REMEDY,
         )
 
 
@@ -215,11 +215,11 @@ def convert_to_unreel_error(error: Exception) -> UnreelError | None:
         return refusal
     if isinstance(error, UnreelError):
         return error
-    for behind in _iter_error_chain(error):
-        if isinstance(behind, UnreelError):
-            return behind
-        if isinstance(behind, OSError) or _get_error_number(behind):
-            return MachineError(format_library_error(behind), _OTHERWISE)
+    for cause in _iter_error_chain(error):
+        if isinstance(cause, UnreelError):
+            return cause
+        if isinstance(cause, OSError) or _get_error_number(cause):
+            return MachineError(format_library_error(cause), _OTHERWISE)
     return None
 
 
@@ -233,14 +233,14 @@ def _iter_error_chain(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
-        behind = waiting.pop(0)
-        if behind is None or id(behind) in seen:
+        cause = waiting.pop(0)
+        if cause is None or id(cause) in seen:
             continue
-        seen.add(id(behind))
-        yield behind
-        if isinstance(behind, BaseExceptionGroup):
-            waiting += behind.exceptions
-        waiting += [behind.__cause__, behind.__context__]
+        seen.add(id(cause))
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            waiting += cause.exceptions
+        waiting += [cause.__cause__, cause.__context__]
 
 
 def _get_error_number(error: BaseException) -> int:

@@ -53,7 +53,7 @@ class Failure:
     reason: FailureReason
     detail: str
     usage: Usage | None = field(default=None, compare=False, repr=False)
-    """Tokens that were charged although there is no result."""
+    """Tokens that were charged although no result was returned."""
 
     def __str__(self) -> str:
         return f"{self.reason.value}: {self.detail}. {self.reason.remedy}"

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-PATIENCE_S = 10.0
+STOP_TIMEOUT_S = 10.0
 """Timeout for the command to exit before it is killed."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -70,7 +70,7 @@ class ManagedProcess:
             os.close(self._pipe)
             self._pipe = -1
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._holder.wait(3 * PATIENCE_S)
+            self._holder.wait(3 * STOP_TIMEOUT_S)
         if self.is_alive:
             self._holder.kill()
             self._holder.wait()
@@ -105,12 +105,12 @@ def run_supervised_command(pipe: int, command: list[str]) -> int:
             with contextlib.suppress(ProcessLookupError):
                 process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(PATIENCE_S)
+                process.wait(STOP_TIMEOUT_S)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     # The remaining processes, including those in groups of their own.
-    until_s = time.monotonic() + PATIENCE_S
+    until_s = time.monotonic() + STOP_TIMEOUT_S
     while (left := _list_child_processes()) and time.monotonic() < until_s:
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):

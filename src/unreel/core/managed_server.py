@@ -66,9 +66,9 @@ class ManagedServer:
         return self._leash.is_alive
 
     def wait_until(
-        self, is_up: Callable[[], bool], tell: Callable[[str], None], *, seconds: float
+        self, is_up: Callable[[], bool], on_output: Callable[[str], None], *, seconds: float
     ) -> None:
-        """Wait until `is_up` returns true, and pass the server's output to the callback `tell`.
+        """Wait until `is_up` returns true, and pass the server's output to the callback `on_output`.
 
         Raise `MachineError` if the server exited, or did not start within `seconds`.
         """
@@ -78,7 +78,7 @@ class ManagedServer:
                 return
             if (tail := self._last_words(1)) and tail[0] != last:
                 last = tail[0]
-                tell(f"starting {self._name}: {last}")
+                on_output(f"starting {self._name}: {last}")
             time.sleep(_LOOK_S)
         raise self._failed(
             f"{self._name} was not up after {seconds:.0f} s"

@@ -105,7 +105,7 @@ class OutputDirectory:
             os.rename(last, gone, src_dir_fd=at, dst_dir_fd=at)
             shutil.rmtree(gone, dir_fd=at)
 
-    def settle(self, name: str) -> None:
+    def sync_to_disk(self, name: str) -> None:
         """Sync all files and entries of the folder `name` to disk; call it again after renaming the folder."""
         self.require_plain(name, whole=True)
         files = self.files(name)

@@ -17,7 +17,7 @@ _DATA = "XDG_DATA_HOME"
 _CACHE = "XDG_CACHE_HOME"
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _KEY = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|HEADERS)$")
-_HANDED_ON = re.compile(
+_INHERITED_VARIABLE = re.compile(
     # user, language, time zone, paths of programs and libraries
     r"HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|PATH|LD_LIBRARY_PATH|VIRTUAL_ENV"
     r"|XDG_(CACHE|CONFIG|DATA|STATE|RUNTIME)_(HOME|DIR)|SSL_CERT_(FILE|DIR)|NO_PROXY|no_proxy"
@@ -134,7 +134,7 @@ def build_child_environment(
     open_ones = {
         name: value
         for name, value in environ.items()
-        if name in keep or (_HANDED_ON.fullmatch(name) and not _KEY.search(name))
+        if name in keep or (_INHERITED_VARIABLE.fullmatch(name) and not _KEY.search(name))
     }
     return {**usual, **open_ones, **fixed}
 

@@ -131,9 +131,9 @@ class CreatorRecipeSection(RecipeSection):
         """Return the stable name, which changes with parameters and checkpoint, without opening the creator."""
         return self.keys.stable_name(self.kind, self.name)
 
-    def beside(self, base: Path) -> "CreatorRecipeSection":
+    def resolve_paths(self, base: Path) -> "CreatorRecipeSection":
         """Return the section with its paths resolved against the recipe directory `base`."""
-        return type(self).model_validate(self.model_dump() | self.keys.beside(base))
+        return type(self).model_validate(self.model_dump() | self.keys.resolve_paths(base))
 
     def opener(self, *, settings: EnvironmentSettings, trusted: bool = False) -> CreatorFactory:
         """Return the factory of the creator.
@@ -142,7 +142,7 @@ class CreatorRecipeSection(RecipeSection):
         """
         keys, name = self.keys, self.stable_name
         chosen = self.settings or keys.usual
-        env = CreatorEnvironment(settings=settings, trusted=trusted, asked=chosen)
+        env = CreatorEnvironment(settings=settings, trusted=trusted, inputs=chosen)
         return CreatorFactory(
             name=name,
             title=self.name,

@@ -129,7 +129,7 @@ class CreatorEnvironment:
     settings: EnvironmentSettings
     trusted: bool = False
     """Whether the benchmark's clips are opened in this process, without a sandbox."""
-    asked: tuple[CreatorInput, ...] = ()
+    inputs: tuple[CreatorInput, ...] = ()
     """Requested inputs: one clip per scene is made for each."""
 
 
@@ -176,7 +176,7 @@ class CreatorKeys(RecipeSection):
             f"{kind}:{make_safe_file_name(label)}-{digest(kind, label, self.identity())[:_DIGITS]}"
         )
 
-    def beside(self, base: Path) -> dict[str, str]:
+    def resolve_paths(self, base: Path) -> dict[str, str]:
         """Return the path keys with their paths resolved against the recipe directory `base`."""
         paths = {key: getattr(self, key) for key in self.places & self.model_fields_set}
         return {key: str(base / Path(path).expanduser()) for key, path in paths.items()}

@@ -59,7 +59,7 @@ class FolderCreatorConfig(CreatorKeys):
             name=name,
             keys=self,
             largest_bytes=environment.settings.fetch_mb * _MEGABYTE,
-            plain_names=len(environment.asked) <= 1,
+            plain_names=len(environment.inputs) <= 1,
         )
 
 

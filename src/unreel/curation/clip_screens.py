@@ -112,7 +112,7 @@ class MotionScreen:
 class QualityScreen:
     """Screen that removes clips that are blurred, black, white or only noise.
 
-    The limits are wide: they remove clips that cannot be judged, not clips of poor quality.
+    The limits are wide: clips that cannot be judged are removed, clips of poor quality are not.
     """
 
     least_sharpness: float = 0.5

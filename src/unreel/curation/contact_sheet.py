@@ -154,7 +154,7 @@ class WrittenContactSheet:
 class ContactSheetSettings:
     """Settings of a contact sheet: clips per group, seed, and directories whose files may be opened."""
 
-    most: int
+    max_shown: int
     """Maximum number of clips of a group."""
     seed: int
     roots: tuple[Path, ...]
@@ -167,9 +167,9 @@ def write_contact_sheet_page(
     """Write the sheet of the curation or frozen benchmark in `folder`; next to the benchmark by default."""
     benchmark = find_frozen_benchmark(folder)
     page = out or benchmark.absolute().parent / PAGE
-    frozen = sample_benchmark_clips(benchmark, limit=settings.most, seed=settings.seed)
+    frozen = sample_benchmark_clips(benchmark, limit=settings.max_shown, seed=settings.seed)
     excluded = sample_excluded_clips(
-        benchmark.parent / QUARANTINE, limit=settings.most, seed=settings.seed
+        benchmark.parent / QUARANTINE, limit=settings.max_shown, seed=settings.seed
     )
 
     def build_groups(
@@ -195,7 +195,7 @@ def write_contact_sheet_page(
         title=title,
         frozen=included,
         left_out=others,
-        most=settings.most,
+        max_shown=settings.max_shown,
         seed=settings.seed,
     )
     styles = ("unreel.curation:sheet.css",)

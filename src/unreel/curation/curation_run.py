@@ -184,7 +184,7 @@ def _run_curation_steps(
                     continue
                 state = run_step(settings, job, state)
                 state = replace(state, steps=(*state.steps, name))
-                directory.clear(kept_segments=state.segments, excluded=state.left_out)
+                directory.clear(segments_to_keep=state.segments, excluded=state.left_out)
                 context.on_taken(name, len(state.segments))
                 if name == until:
                     break
@@ -266,7 +266,7 @@ def forecast_curation(
             for member in real[:n_injected]
         ]
         proportions = dict(zip(SPLITS, recipe.freeze.shares, strict=True))
-        chosen = assign_splits(candidates, shares=proportions, seed=recipe.seed)
+        chosen = assign_splits(candidates, split_parts=proportions, seed=recipe.seed)
         counts = Counter((chosen[member.clip], member.label) for member in candidates)
         splits = {split: format_label_counts(counts, split) for split in SPLITS}
         lack = build_missing_label_error(counts, recipe.freeze)

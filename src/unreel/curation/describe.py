@@ -122,9 +122,9 @@ def measure_background_detail(frames: Sequence[Rgb]) -> float:
     if not frames:
         raise InvalidValueError("a background needs a frame to be seen in. Give the sampled frames")
     small = [scale_down_picture(frame, _SMALL).astype(np.float32).mean(axis=2) for frame in frames]
-    behind = np.median(small, axis=0)
-    mean = ndimage.uniform_filter(behind, _BLOCK)
-    spread = np.sqrt(np.maximum(ndimage.uniform_filter(behind**2, _BLOCK) - mean**2, 0))
+    background = np.median(small, axis=0)
+    mean = ndimage.uniform_filter(background, _BLOCK)
+    spread = np.sqrt(np.maximum(ndimage.uniform_filter(background**2, _BLOCK) - mean**2, 0))
     return float(np.mean(spread > _FLAT_LEVELS))
 
 
@@ -197,7 +197,7 @@ def _add_description(segment: ClipSegment, description: ClipDescription) -> Clip
 class ClipDescriptionStage(MediaStage):
     """Stage that has a model describe each clip from eight frames, and measures the clip's complexity."""
 
-    opened = MediaStage.opened | {"_asker", "_teller"}
+    opened = MediaStage.opened | {"_asker", "_reviewer"}
 
     def __init__(
         self, factory: ReviewerFactory, access: ClipAccessSettings, *, in_flight: int
@@ -209,7 +209,7 @@ class ClipDescriptionStage(MediaStage):
         super().setup()
         self._asker = Asker(self._reader)
         self._open.callback(self._asker.close)
-        self._teller = self._opener.open()
+        self._reviewer = self._opener.open()
 
     async def __call__(self, row: Row) -> Row:
         facts = _FACTS.validate_python(json.loads(row["_given"])["facts"])
@@ -221,7 +221,7 @@ class ClipDescriptionStage(MediaStage):
         return row | {"found": format_canonical_json(to_json_values(description))}
 
     async def _describe(self, clip: Clip, file: Path) -> ClipDescription | Failure:
-        story = await describe_clip(clip, self._teller, asker=self._asker)
+        story = await describe_clip(clip, self._reviewer, asker=self._asker)
         if isinstance(story, Failure):
             return story
         frames = self._reader.frames(
@@ -239,7 +239,7 @@ class ClipDescriptionStage(MediaStage):
         )
 
     async def close(self) -> None:
-        await self._teller.reviewer.close()
+        await self._reviewer.reviewer.close()
         super().close()
 
 

@@ -87,19 +87,11 @@ def format_licence_file(name: str, tally: Tally) -> str:
 
 HUB = "hub"
 CITATION = "CITATION.cff"
-_MOST = 256 << 20
+_MAX_BYTES = 256 << 20
 """Maximum size in bytes of a file that is read: checksums of about two million files."""
 _FREEZE_AGAIN = "Freeze the benchmark again with `unreel curate run`"
 _SIZES = ("1K", "10K", "100K", "1M", "10M", "100M", "1B")
 _HUB_SPLITS = {"train": "train", "val": "validation", "test": "test"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedPublishingRisks:
-    """Risks of publishing that the user accepts: leaking labels, and clips without a licence."""
-
-    leak: bool = False
-    no_licence: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +108,12 @@ class HubDatasetFolder:
 
 
 def write_hub_dataset(
-    folder: Path, *, accepted: AcceptedPublishingRisks, out: Path | None, repo: str | None
+    folder: Path,
+    *,
+    accept_leak: bool = False,
+    accept_no_licence: bool = False,
+    out: Path | None,
+    repo: str | None,
 ) -> HubDatasetFolder:
     """Write a folder for a dataset hub from the frozen benchmark in `folder`; upload nothing.
 
@@ -133,10 +130,10 @@ def write_hub_dataset(
             'Freeze it with media = "copy" under [freeze]',
         )
     try:
-        audit = parse_json_object(read_limited_bytes(benchmark / AUDIT, most=_MOST))
+        audit = parse_json_object(read_limited_bytes(benchmark / AUDIT, most=_MAX_BYTES))
     except InvalidValueError as error:
         raise UnreadableSourceError(str(benchmark / AUDIT), str(error), _FREEZE_AGAIN) from error
-    if audit.get("finding") == "leaks" and not accepted.leak:
+    if audit.get("finding") == "leaks" and not accept_leak:
         raise InvalidSettingError(
             "publish",
             "the audit found that the labels leak",
@@ -149,7 +146,7 @@ def write_hub_dataset(
             raise UnreadableSourceError(str(benchmark), str(row), _FREEZE_AGAIN)
         tally[row.licence or UNSTATED, row.source] += 1
         licences[row.licence or UNSTATED] += 1
-    if licences[UNSTATED] and not accepted.no_licence:
+    if licences[UNSTATED] and not accept_no_licence:
         raise InvalidSettingError(
             "publish",
             f"{licences[UNSTATED]} clips have no licence",
@@ -193,7 +190,7 @@ def write_hub_dataset(
 def _verify_checksums(benchmark: Path) -> dict[str, str]:
     """Verify the checksum of every file of the benchmark, and return the checksums by file name."""
     sums: dict[str, str] = {}
-    text = read_limited_bytes(benchmark / CHECKSUMS, most=_MOST).decode(errors="replace")
+    text = read_limited_bytes(benchmark / CHECKSUMS, most=_MAX_BYTES).decode(errors="replace")
     for line in text.splitlines():
         value, _, name = line.partition("  ")
         sums[require_relative_path(name)] = read_clip_id(value, CHECKSUMS)
@@ -210,7 +207,7 @@ def _verify_checksums(benchmark: Path) -> dict[str, str]:
 def _format_hub_card(
     benchmark: Path, name: str, tally: Mapping[tuple[str, str], int], splits: list[str]
 ) -> str:
-    text = read_limited_bytes(benchmark / CARD, most=_MOST).decode()
+    text = read_limited_bytes(benchmark / CARD, most=_MAX_BYTES).decode()
     body = text.partition("\n---\n")[2] if text.startswith("---\n") else text
     n_clips = sum(tally.values())
     bounds = [10 ** (3 + index) for index in range(len(_SIZES))]

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 from unreel.benchmarks.columns import map_fields_to_columns
 from unreel.benchmarks.entry import BenchmarkLayout, Rejected
 from unreel.benchmarks.folder_layout import walk_videos
-from unreel.benchmarks.layout import find_matching_layouts
+from unreel.benchmarks.loader import find_matching_layouts
 from unreel.benchmarks.table_entries import LABELS
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names
 from unreel.core.command_options import read_field_docstrings
@@ -70,7 +70,7 @@ def find_recipe_sections(name: str | None) -> list[RecipeSectionDescription]:
 
 
 _LICENCE = (
-    "there is no licence, and clips without one are excluded: write licence under each source, or "
+    "clips without a licence are excluded: write licence under each source, or "
     "require_licence = false"
 )
 

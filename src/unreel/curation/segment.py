@@ -172,11 +172,11 @@ class WorkingTable:
 
         names = self.column("name")
         at = pa.array(np.arange(len(self), dtype=np.int32))
-        sheet = pa.table({"name": names, "at": at}) if len(self) else None
-        if sheet is None:
+        table = pa.table({"name": names, "at": at}) if len(self) else None
+        if table is None:
             return self
         keys = [("name", "ascending"), ("at", "ascending")]
-        order = pc.sort_indices(sheet, sort_keys=keys).to_numpy()
+        order = pc.sort_indices(table, sort_keys=keys).to_numpy()
         is_sorted = bool((order[1:] > order[:-1]).all())
         return self if is_sorted else self.reordered(order.astype(np.intp))
 
@@ -405,7 +405,7 @@ PIECES = ".pieces"
 """Name of the folder of intermediate tables. A run deletes its content, so the name is unusual."""
 _PIECE = TypeAdapter(ClipSegment)
 _SHOTS = TypeAdapter(tuple[MeasuredShot, ...])
-_APART = {"shots", "fingerprint"}
+_SEPARATE_COLUMNS = {"shots", "fingerprint"}
 """Large fields that few steps read, stored in separate columns."""
 _WHOLE = ("piece", "shots", "sketch", "hashes")
 
@@ -532,13 +532,13 @@ class SegmentWorkDirectory:
     def clear(
         self,
         *,
-        kept_segments: SegmentTable = NO_PIECES,
+        segments_to_keep: SegmentTable = NO_PIECES,
         excluded: SegmentExclusions = NONE_LEFT_OUT,
     ) -> None:
-        """Remove all files except those of `kept_segments` and `excluded`; folders are not removed."""
+        """Remove all files except those of `segments_to_keep` and `excluded`; folders are not removed."""
         names = {
             *excluded.files,
-            *([kept_segments.rows.file.name] if kept_segments.rows.file else []),
+            *([segments_to_keep.rows.file.name] if segments_to_keep.rows.file else []),
         }
         for name in self.folder.files():
             if "/" not in name and name not in names:
@@ -556,8 +556,11 @@ def deduplicate_segments(
     ids = segments.rows.digests("id")
     order = np.argsort(ids, kind="stable")
     ids = ids[order]
-    alike = np.concatenate([[False], ids[1:] == ids[:-1], [False]])
-    starts, ends = np.flatnonzero(~alike[:-1] & alike[1:]), np.flatnonzero(alike[:-1] & ~alike[1:])
+    is_repeat = np.concatenate([[False], ids[1:] == ids[:-1], [False]])
+    starts, ends = (
+        np.flatnonzero(~is_repeat[:-1] & is_repeat[1:]),
+        np.flatnonzero(is_repeat[:-1] & ~is_repeat[1:]),
+    )
     if not len(starts):
         return segments, ()
     groups = [order[start : end + 1] for start, end in zip(starts, ends, strict=True)]
@@ -597,7 +600,7 @@ def _build_segment_row(segment: ClipSegment) -> dict[str, Any]:
         "length_s": str(segment.length_s),
         "pixels": video.width * video.height,
         "size_bytes": clip.facts.size_bytes,
-        "piece": _PIECE.dump_json(segment, exclude=_APART),
+        "piece": _PIECE.dump_json(segment, exclude=_SEPARATE_COLUMNS),
         "shots": _SHOTS.dump_json(segment.shots) if segment.shots else None,
         "sketch": None if fingerprint is None else fingerprint.sketch,
         "hashes": None if fingerprint is None else fingerprint.hashes,

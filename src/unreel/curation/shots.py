@@ -287,8 +287,8 @@ def compute_colour_distances(histograms: NDArray[np.uint8]) -> NDArray[np.float6
     """Return each frame's Bhattacharyya colour distance (0 to 1) from the previous one; 0 for the first."""
     roots = histograms.astype(np.float64) / FULL
     roots /= np.maximum(np.linalg.norm(roots, axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    alike = np.einsum("ij,ij->i", roots[1:], roots[:-1])
-    return np.concatenate([[0.0], np.sqrt(np.clip(1 - alike, 0, 1))])
+    similarity = np.einsum("ij,ij->i", roots[1:], roots[:-1])
+    return np.concatenate([[0.0], np.sqrt(np.clip(1 - similarity, 0, 1))])
 
 
 def find_colour_cuts(
@@ -305,12 +305,12 @@ def find_colour_cuts(
     cuts = distances > threshold
     if peak is not None:
         # The largest of each distance's neighbours; infinite without a neighbour.
-        beside = np.full(len(distances), -np.inf)
+        largest_nearby = np.full(len(distances), -np.inf)
         for step in range(1, PEAK_FRAMES + 1):
-            beside[step:] = np.maximum(beside[step:], distances[:-step])
-            beside[:-step] = np.maximum(beside[:-step], distances[step:])
-        beside[beside < 0] = np.inf
-        cuts |= (distances > peak) & (distances >= PEAK_RATIO * beside)
+            largest_nearby[step:] = np.maximum(largest_nearby[step:], distances[:-step])
+            largest_nearby[:-step] = np.maximum(largest_nearby[:-step], distances[step:])
+        largest_nearby[largest_nearby < 0] = np.inf
+        cuts |= (distances > peak) & (distances >= PEAK_RATIO * largest_nearby)
     return tuple(int(index) for index in np.flatnonzero(cuts))
 
 

@@ -17,8 +17,7 @@ from unreel.benchmarks.cells import format_untrusted_name, is_url, require_print
 from unreel.benchmarks.columns import map_fields_to_columns
 from unreel.benchmarks.entry import BenchmarkLayout, Entry, Rejected
 from unreel.benchmarks.folder_layout import VIDEO_SUFFIXES, reject_outside_links, walk_videos
-from unreel.benchmarks.layout import find_matching_layouts
-from unreel.benchmarks.loader import open_benchmark
+from unreel.benchmarks.loader import find_matching_layouts, open_benchmark
 from unreel.benchmarks.table_entries import LABELS, UNKNOWN_CREATOR, get_row_name, parse_entry
 from unreel.benchmarks.tables import TABLE_SUFFIXES, read_table_column_names, read_table_rows
 from unreel.benchmarks.unique_names import NAMED_BEFORE

@@ -236,7 +236,7 @@ class CurationContext:
     def recall(
         self, step: VersionedCurationStep[Found], requests: Iterable[CurationStepRequest]
     ) -> Iterator[Found | Failure]:
-        """Read the stored result of each request and yield them in order; a failure if there is no row."""
+        """Read the stored result of each request and yield them in order; a failure without a row."""
         return _iter_stored_results(
             step, self.table(step.name), CurationRequestKeys(map(step.key, requests))
         )

@@ -96,7 +96,7 @@ async def print_evidence(desk: Service, case: IntactCase) -> Response:
     pdf = page.with_name(PDF)
     async with desk.printing:
         if desk.browser is None or case.stage != "done" or not page.is_file():
-            problem = "it requires Chromium on the server and a finished review"
+            problem = "a PDF requires Chromium on the server and a finished review"
         elif not pdf.is_file():
             problem = await asyncio.to_thread(print_page_as_pdf, page, browser=desk.browser)
     if problem:

@@ -220,7 +220,7 @@ class CaseStore:
         return case
 
     def find(self, case_id: str) -> CaseRecord | None:
-        """Return the case with the id `case_id`; `None` if there is no such case."""
+        """Return the case with the id `case_id`; `None` if unknown."""
         case = self._cases.get(case_id)
         return None if case is None or case.is_deleted else case
 
@@ -317,7 +317,7 @@ class CaseStore:
         except (UnreelError, OSError, ValueError, LookupError, TypeError) as error:
             case = _make_placeholder(folder)
             is_known = isinstance(error, InvalidValueError | UnsafeTargetError)
-            self._quarantine(case, str(error) if is_known else "its log cannot be read")
+            self._quarantine(case, str(error) if is_known else "the log of the case cannot be read")
         return case
 
     def _read_log(self, folder: Path) -> CaseRecord:
@@ -331,13 +331,13 @@ class CaseStore:
         head = self._read_bytes(f"{name}/{_HEAD}").decode()
         n_chained = len(log.digests) - log.n_not_chained
         if head not in log.digests and (head or n_chained > 1):
-            raise InvalidValueError("the end of its log is missing or was changed")
+            raise InvalidValueError("the end of the log of the case is missing or was changed")
         case = replay_case_log(log, folder)
         if (
             not case.is_deleted
             and self.root.size(f"{name}/original/{case.name}") != case.size_bytes
         ):
-            raise InvalidValueError("its original is missing or was changed")
+            raise InvalidValueError("the original file of the case is missing or was changed")
         if log.n_rest:
             with self.root.append(f"{name}/{LOG}") as file:
                 os.ftruncate(file.fileno(), os.fstat(file.fileno()).st_size - log.n_rest)
@@ -349,15 +349,15 @@ class CaseStore:
             with self._lock:
                 log = parse_case_log(self._read_bytes(f"{_CASES}/{case.id}/{LOG}"))
                 if log.n_rest or log.digests[-1] != case.head:
-                    return "the end of its log is missing or was changed"
+                    return "the end of the log of the case is missing or was changed"
             if self._hash_file(case, f"original/{case.name}") != case.clip:
-                return "its original was changed"
+                return "the original file of the case was changed"
             for name, digest in [*case.files.items()]:
                 # A review that starts now clears the hashes before it writes.
                 if self._hash_file(case, name) != digest and case.files.get(name) == digest:
                     return f"{sanitise_line(name)} was changed"
         except FileNotFoundError:
-            return "its original or a file of its evidence is missing"
+            return "the original file or a file of the evidence is missing"
         except (InvalidValueError, UnsafeTargetError) as error:
             return str(error)
         return ""
@@ -435,9 +435,9 @@ def parse_case_log(data: bytes) -> CaseLog:
         if {"event", "at", "person"} <= event.keys():
             events.append(event)
     if not events:
-        raise InvalidValueError("its log is missing, empty or unreadable")
+        raise InvalidValueError("the log of the case is missing, empty or unreadable")
     if events[0]["event"] != "added":
-        raise InvalidValueError("the first line of its log is missing or was changed")
+        raise InvalidValueError("the first line of the log of the case is missing or was changed")
     return CaseLog(tuple(events), tuple(digests[1:]), n_not_chained, len(rest))
 
 

@@ -162,7 +162,7 @@ def verify_custody_bundle(
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         checked = _check_bundle_entries(path, signers, authorities)
         if digest not in {None, *(each.sha256 for each in checked.originals)}:
-            problem = f"{original} is not an original of this bundle: its SHA-256 is {digest}."
+            problem = f"{original}, with SHA-256 {digest}, is not an original of this bundle."
             checked = replace(checked, is_intact=False, problems=(*checked.problems, problem))
     except (zipfile.BadZipFile, ValueError, LookupError, RuntimeError, EOFError, OSError) as error:
         # A damaged directory leads to offsets before the file: an invalid argument, and no file's name.
@@ -172,7 +172,7 @@ def verify_custody_bundle(
                 error.strerror or "unreadable",
                 "Check the path and that you may read it",
             ) from error
-        reason = "its manifest is malformed" if isinstance(error, ValidationError) else str(error)
+        reason = "the manifest is malformed" if isinstance(error, ValidationError) else str(error)
         problem = f"It is not an intact bundle: {sanitise_line(reason)}."
         return CustodyBundleCheck(bundle=str(path), is_intact=False, problems=(problem,))
     return checked
@@ -246,7 +246,7 @@ def _require_plain_entries(archive: zipfile.ZipFile, n_bytes: int) -> None:
     elif any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
         problem = "a file is compressed"
     elif sum(entry.file_size for entry in entries) > n_bytes:
-        problem = "its files overlap"
+        problem = "files in the archive overlap"
     elif any(e.file_size > _MAX_BYTES for e in entries if e.filename.split("/")[-1] in _READ_WHOLE):
         problem = f"the manifest or another of its texts is larger than {_MAX_BYTES} bytes"
     if problem:

@@ -17,7 +17,7 @@ from unreel.media.scan import FULL
 KEYFRAMES = "keyframes"
 THUMB = "thumb.jpg"
 _N_KEYFRAMES = 8
-_ALIKE = 0.05
+_SAME_FRAME_DISTANCE = 0.05
 """Minimum distance of colours for a further keyframe."""
 _THUMB_SIDE = 240
 
@@ -58,7 +58,7 @@ def select_distinct_frames(histograms: NDArray[np.uint8], cuts: list[int]) -> li
     for pool in (np.array(cuts), np.arange(len(roots))):
         while len(indices) < _N_KEYFRAMES:
             distances = np.sqrt(np.clip(1 - (roots[pool] @ roots[indices].T).max(axis=1), 0, 1))
-            if distances.max() < _ALIKE:
+            if distances.max() < _SAME_FRAME_DISTANCE:
                 break
             indices.append(int(pool[distances.argmax()]))
     return sorted(indices)

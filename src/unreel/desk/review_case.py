@@ -1,4 +1,4 @@
-"""Review of one case: its clip is probed, reviewed and presented as `unreel review` does; its answers are stored."""
+"""Review of one case: probes, reviews and presents the clip as `unreel review` does, and stores the answers."""
 
 import asyncio
 import base64

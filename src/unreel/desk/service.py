@@ -85,7 +85,7 @@ Service = Annotated[DeskService, Depends(get_service)]
 
 
 async def find_case(case_id: str, desk: Service) -> CaseRecord:
-    """Return the case with the id `case_id`; refuse the request if there is no such case."""
+    """Return the case with the id `case_id`; refuse the request if the case is unknown."""
     case = desk.store.find(case_id)
     if case is None:
         raise RequestRefusedError(
@@ -125,7 +125,7 @@ async def find_usable_case(case: Case) -> CaseRecord:
 def find_intact_case(case: Case, desk: Service) -> CaseRecord:
     """Return the case of a request after all its files were hashed again; refuse a damaged case."""
     if not desk.store.check(case):
-        reason = case.damage or "its files are in the trash"
+        reason = case.damage or "the files of the case are in the trash"
         raise RequestRefusedError(409, "damaged", f"The case is damaged: {reason}")
     return case
 

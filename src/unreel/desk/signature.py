@@ -93,7 +93,7 @@ def check_timestamp(data: bytes, reply: bytes, authorities: Path | None) -> str:
     with tempfile.TemporaryDirectory(prefix="unreel-") as folder:
         file = str(OutputDirectory(Path(folder)).write("reply", reply))
         status, text, reason = _run("openssl", "ts", "-reply", "-in", file, "-text")
-        by = "its authority was not checked"
+        by = "authority not checked"
         if not status and authorities is not None:
             trusted = ("-CAfile", str(authorities), "-digest", digest.hexdigest())
             status, _, reason = _run("openssl", "ts", "-verify", "-in", file, *trusted)

@@ -1,4 +1,4 @@
-"""Committer of a run, the only writer of its table: it collects finished rows from any thread."""
+"""Committer of a run, the only writer of its table, which collects finished rows from any thread."""
 
 import math
 import threading
@@ -238,7 +238,7 @@ class TableCommitter:
             if self._commits >= COMPACT_EVERY // 4:
                 self._writer.compact()
             elif self._commits:
-                self._writer.join(at_least=COMPACT_EVERY)
+                self._writer.join(min_fragments=COMPACT_EVERY)
         except BaseException as error:  # noqa: BLE001  handed to the thread that offers rows
             with self._change:
                 self._error = error

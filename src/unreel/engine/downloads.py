@@ -98,7 +98,7 @@ def _iter_s3_pieces(
     bucket, _, key = location.removeprefix("s3://").partition("/")
     options = {**storage, "timeout": f"{policy.seconds}s"}
     try:
-        store = StorageLocation(f"s3://{bucket}", options).objects(patience_s=policy.seconds)
+        store = StorageLocation(f"s3://{bucket}", options).objects(retry_timeout_s=policy.seconds)
         result = store.get(key)
         if result.meta["size"] > policy.max_bytes:
             raise MediaError(FailureReason.TOO_LARGE, f"{result.meta['size']} bytes")

@@ -1,6 +1,6 @@
 """In-memory index of a table's keys: twelve bytes per row, built by one scan of the key column.
 
-A key has a 32-byte hash (stamp), from which an 8-byte hash (mark) is computed. Sorted marks
+A key has a 32-byte hash (stamp), from which an 8-byte short hash is computed. Sorted short hashes
 give the candidate rows of a key; the caller compares the stamp, or the key of the fetched row,
 so that results are exact despite collisions. Both hashes use a secret of the process, so that
 colliding keys cannot be prepared.
@@ -34,7 +34,7 @@ _AT_ONCE = 65_536
 _OFFSET_BITS = 32
 _OFFSET = np.uint64(2**_OFFSET_BITS - 1)
 _MAX_SLOTS = 2**32
-_MARK_BITS = 64
+_SHORT_HASH_BITS = 64
 _DIGITS = 2 * STAMP_BYTES
 
 
@@ -62,7 +62,7 @@ def _parse_hex_digits(digits: bytes) -> bytes:
 
 
 class KeyHasher:
-    """Hasher of keys to stamps (32 bytes) and marks (8 bytes); two hashers give different results."""
+    """Hasher of keys to stamps (32 bytes) and short hashes (8 bytes); two hashers give different results."""
 
     def __init__(self) -> None:
         # Secret, so that colliding keys cannot be prepared; no result depends on it.
@@ -88,12 +88,12 @@ class KeyHasher:
             stamps[texts.is_null().to_numpy(zero_copy_only=False)] = self._own(b"", b"null")
         return stamps
 
-    def marks(self, stamps: NDArray[np.uint8]) -> NDArray[np.uint64]:
-        """Return the 8-byte mark of each stamp: a sum of products of 32-bit words with few collisions."""
+    def short_hashes(self, stamps: NDArray[np.uint8]) -> NDArray[np.uint64]:
+        """Return the 8-byte short hash of each stamp: a sum of products of 32-bit words with few collisions."""
         words = stamps.view(np.uint32) + self._addends
         products = words[:, 0::2].astype(np.uint64) * words[:, 1::2]
-        marks: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
-        return marks
+        short_hashes: NDArray[np.uint64] = products.sum(axis=1, dtype=np.uint64)
+        return short_hashes
 
     def _stamp(self, text: bytes) -> NDArray[np.uint8]:
         spelled = _parse_hex_digits(text) if len(text) == _DIGITS else b""
@@ -106,31 +106,31 @@ class KeyHasher:
 
 @dataclass(frozen=True, eq=False)
 class KeyHashIndex:
-    """Sorted 8-byte hashes (marks) of keys, each with the slot (row number) of its key."""
+    """Sorted 8-byte short hashes of keys, each with the slot (row number) of its key."""
 
-    marks: NDArray[np.uint64]
+    short_hashes: NDArray[np.uint64]
     slots: NDArray[np.uint32]
 
     @classmethod
-    def sort(cls, marks: NDArray[np.uint64], slots: NDArray[np.uint32]) -> "KeyHashIndex":
-        """Build the index from marks in any order."""
-        order = np.argsort(marks)
-        return cls(marks[order], slots[order])
+    def sort(cls, short_hashes: NDArray[np.uint64], slots: NDArray[np.uint32]) -> "KeyHashIndex":
+        """Build the index from short hashes in any order."""
+        order = np.argsort(short_hashes)
+        return cls(short_hashes[order], slots[order])
 
-    def find(self, marks: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
-        """Return pairs of an index into `marks` and a slot whose key has that mark, in any order."""
-        order = np.argsort(marks)
-        targets = marks[order]
-        leading = (targets >> np.uint64(_MARK_BITS - self._n_leading)).astype(np.intp)
+    def find(self, short_hashes: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
+        """Return pairs of an index into `short_hashes` and a slot whose key has that short hash, in any order."""
+        order = np.argsort(short_hashes)
+        targets = short_hashes[order]
+        leading = (targets >> np.uint64(_SHORT_HASH_BITS - self._n_leading)).astype(np.intp)
         low, high = self._heads[leading], self._heads[leading + 1]
         for _ in range(int((high - low).max(initial=0)).bit_length()):
             middle = (low + high) >> 1
-            is_after = (low < high) & (self.marks.take(middle, mode="clip") < targets)
+            is_after = (low < high) & (self.short_hashes.take(middle, mode="clip") < targets)
             low, high = np.where(is_after, middle + 1, low), np.where(is_after, high, middle)
         first = low
         n_each = self._are_at(first, targets).astype(np.intp)
         several = np.flatnonzero(self._are_at(first + n_each, targets))
-        beyond = np.searchsorted(self.marks, targets[several], side="right")
+        beyond = np.searchsorted(self.short_hashes, targets[several], side="right")
         n_each[several] = beyond - first[several]
         indices = np.repeat(order, n_each)
         before_each = np.cumsum(n_each) - n_each
@@ -139,31 +139,33 @@ class KeyHashIndex:
 
     @cached_property
     def _heads(self) -> NDArray[np.intp]:
-        """Return the start of each bucket of marks with equal leading bits (about eight marks each), and the end."""
+        """Return the start of each bucket of short hashes with equal leading bits (about eight short hashes each), and the end."""
         leading = np.arange(1 << self._n_leading, dtype=np.uint64)
-        heads = np.searchsorted(self.marks, leading << np.uint64(_MARK_BITS - self._n_leading))
-        return np.append(heads, len(self.marks))
+        heads = np.searchsorted(
+            self.short_hashes, leading << np.uint64(_SHORT_HASH_BITS - self._n_leading)
+        )
+        return np.append(heads, len(self.short_hashes))
 
     @property
     def _n_leading(self) -> int:
-        return max(1, len(self.marks).bit_length() - 3)
+        return max(1, len(self.short_hashes).bit_length() - 3)
 
     def _are_at(self, indices: NDArray[np.intp], targets: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        inside = indices < len(self.marks)
-        inside[inside] = self.marks[indices[inside]] == targets[inside]
+        inside = indices < len(self.short_hashes)
+        inside[inside] = self.short_hashes[indices[inside]] == targets[inside]
         return inside
 
     def join(self, other_index: "KeyHashIndex") -> "KeyHashIndex":
         """Return the union of both indexes."""
-        marks = np.concatenate([self.marks, other_index.marks])
+        short_hashes = np.concatenate([self.short_hashes, other_index.short_hashes])
         slots = np.concatenate([self.slots, other_index.slots])
-        order = np.argsort(marks, kind="stable")  # linear time for two sorted arrays
-        return KeyHashIndex(marks[order], slots[order])
+        order = np.argsort(short_hashes, kind="stable")  # linear time for two sorted arrays
+        return KeyHashIndex(short_hashes[order], slots[order])
 
     def twins(self) -> NDArray[np.uint32]:
-        """Return the slots of keys whose mark occurs more than once."""
-        same = self.marks[1:] == self.marks[:-1]
-        is_twin = np.zeros(len(self.marks), dtype=np.bool_)
+        """Return the slots of keys whose short hash occurs more than once."""
+        same = self.short_hashes[1:] == self.short_hashes[:-1]
+        is_twin = np.zeros(len(self.short_hashes), dtype=np.bool_)
         is_twin[1:] |= same
         is_twin[:-1] |= same
         return self.slots[is_twin]
@@ -174,7 +176,7 @@ class KeyIndex:
     """Index from keys to rows of one table version; a fragment has a slot for every row it ever had."""
 
     mixer: KeyHasher = field(default_factory=KeyHasher)
-    marks: KeyHashIndex = field(
+    short_hashes: KeyHashIndex = field(
         default_factory=lambda: KeyHashIndex(np.empty(0, np.uint64), np.empty(0, np.uint32))
     )
     faces: tuple[tuple[Any, ...], ...] = ()
@@ -202,7 +204,7 @@ class KeyIndex:
         if not new and len(known) == len(present):
             return self
         index = self._without(present)
-        if index.n_slots > 2 * len(index.marks.marks):
+        if index.n_slots > 2 * len(index.short_hashes.short_hashes):
             return KeyIndex().extended(dataset, list(present.values()))
         return index.extended(dataset, new)
 
@@ -211,9 +213,11 @@ class KeyIndex:
         if faces == self.faces:
             return self
         is_there = np.array([bool(face) for face in faces])
-        keep = is_there[self._find_fragments(self.marks.slots)]
-        marks = KeyHashIndex(self.marks.marks[keep], self.marks.slots[keep])
-        return replace(self, marks=marks, faces=faces)
+        keep = is_there[self._find_fragments(self.short_hashes.slots)]
+        short_hashes = KeyHashIndex(
+            self.short_hashes.short_hashes[keep], self.short_hashes.slots[keep]
+        )
+        return replace(self, short_hashes=short_hashes, faces=faces)
 
     def extended(self, dataset: Any, new: Sequence[Any]) -> "KeyIndex":
         """Return the index with the rows of the `new` fragments added."""
@@ -229,21 +233,21 @@ class KeyIndex:
                 f"a table of {longer.n_slots} rows is more than one process can look through. Divide it"
             )
         n_rows = sum(fragment.count_rows() for fragment in new)
-        marks, slots = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint32)
+        short_hashes, slots = np.empty(n_rows, np.uint64), np.empty(n_rows, np.uint32)
         at = 0
         for row_slots, batch in longer.scan(dataset, ["key"], new):
             end = at + len(row_slots)
-            marks[at:end] = self.mixer.marks(self.mixer.stamps(batch.column("key")))
+            short_hashes[at:end] = self.mixer.short_hashes(self.mixer.stamps(batch.column("key")))
             slots[at:end] = row_slots
             at = end
-        sorted_ = KeyHashIndex.sort(marks, slots)
-        joined = self.marks.join(sorted_) if len(self.marks.marks) else sorted_
-        return replace(longer, marks=joined, seen=_get_version_identity(dataset))
+        sorted_ = KeyHashIndex.sort(short_hashes, slots)
+        joined = self.short_hashes.join(sorted_) if len(self.short_hashes.short_hashes) else sorted_
+        return replace(longer, short_hashes=joined, seen=_get_version_identity(dataset))
 
     def candidates(self, keys: Sequence[str]) -> NDArray[np.uint32]:
         """Return the slots that may hold one of `keys`, without duplicates."""
         slots = [
-            self.marks.find(self.mixer.marks(self.mixer.stamps(texts)))[1]
+            self.short_hashes.find(self.mixer.short_hashes(self.mixer.stamps(texts)))[1]
             for texts in iter_key_arrays(keys)
         ]
         return np.unique(np.concatenate([np.empty(0, np.uint32), *slots]))
@@ -288,7 +292,7 @@ class KeyIndex:
     def doubled(self, dataset: Any) -> list[str]:
         """Return the keys of the table that have more than one row, sorted."""
         tally: Counter[str] = Counter()
-        for batch in self.take(dataset, self.marks.twins(), ["key"]):
+        for batch in self.take(dataset, self.short_hashes.twins(), ["key"]):
             tally.update(batch.column("key").to_pylist())
         return sorted(key for key, n in tally.items() if n > 1)
 

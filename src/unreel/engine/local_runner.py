@@ -37,8 +37,8 @@ class LocalRunner:
 
         After an interrupt the sink has all rows that were finished.
         """
-        with ItemStartLog(ledger) as book:
-            job = _LocalJob(iter(rows), stages, sink=sink, start_log=book)
+        with ItemStartLog(ledger) as start_log:
+            job = _LocalJob(iter(rows), stages, sink=sink, start_log=start_log)
             thread = threading.Thread(target=job.main, name="local-runner", daemon=True)
             thread.start()
             try:
@@ -50,11 +50,11 @@ class LocalRunner:
             except BaseException:
                 job.stop()
                 thread.join()
-                book.withdraw()
+                start_log.withdraw()
                 raise
             thread.join()
             if job.error is not None:
-                book.withdraw()
+                start_log.withdraw()
                 raise job.error
 
 

@@ -53,12 +53,12 @@ def raise_if_store_unavailable(error: BaseError, uri: str) -> None:
         raise MachineError(f"cannot read {uri}: {format_library_error(error)}", _REMEDY) from error
 
 
-_PATIENCE_S = 60
+_RETRY_TIMEOUT_S = 60
 """Seconds for which a store may be unavailable before a run stops; longer than a server needs to restart."""
 _TRIES = 1_000
 """Maximum number of retries; delays are random and ten may pass within a second, so the timeout decides."""
 _PROBES = 3
-_FIRST_PATIENCE_S = 5
+_FIRST_RETRY_TIMEOUT_S = 5
 """Timeout in seconds before a run starts, which is shorter because an address may be misspelt."""
 _CLIENT_OPTIONS = ("allow_http", "timeout", "connect_timeout")
 _NOBODY = {
@@ -105,7 +105,7 @@ class StorageLocation:
         above = self.uri.removeprefix(self.root.rstrip("/")).strip("/") if self.root else ""
         return OutputDirectory(Path(self.root or self.uri)), "/".join(filter(None, (above, name)))
 
-    def beside(self, ending: str) -> tuple[OutputDirectory, str]:
+    def sibling_file(self, ending: str) -> tuple[OutputDirectory, str]:
         """Return folder and path of the file next to this location, its name plus `ending`; if `is_local`."""
         folder, below = self.inside()
         if below:
@@ -183,8 +183,11 @@ class StorageLocation:
     @property
     def storage_options(self) -> dict[str, str]:
         """Return the options to open a table: `options`, the client's defaults and timeouts."""
-        patience = {"client_max_retries": str(_TRIES), "client_retry_timeout": str(_PATIENCE_S)}
-        return patience | self._signed
+        retry_options = {
+            "client_max_retries": str(_TRIES),
+            "client_retry_timeout": str(_RETRY_TIMEOUT_S),
+        }
+        return retry_options | self._signed
 
     @property
     def _signed(self) -> dict[str, str]:
@@ -194,7 +197,7 @@ class StorageLocation:
         keys = {} if "aws_access_key_id" in options else _NOBODY
         return {"aws_region": _REGION} | options | keys
 
-    def objects(self, *, patience_s: float = _PATIENCE_S) -> Any:
+    def objects(self, *, retry_timeout_s: float = _RETRY_TIMEOUT_S) -> Any:
         """Return the object store at this location, to read and write objects by relative path."""
         if self.is_local:
             return obstore.store.LocalStore(self.path, mkdir=True)
@@ -202,14 +205,16 @@ class StorageLocation:
         config = {name: text for name, text in options.items() if name not in _CLIENT_OPTIONS}
         client: Any = {name: text for name, text in options.items() if name in _CLIENT_OPTIONS}
         client["allow_http"] = client.get("allow_http", "false") == "true"
-        patience = {
+        retry_options = {
             "max_retries": _TRIES,
-            "retry_timeout": timedelta(seconds=patience_s),
+            "retry_timeout": timedelta(seconds=retry_timeout_s),
             "backoff": {"max_backoff": timedelta(seconds=5)},
         }
         # `obstore.store.from_url` would also open local files, and stores with other credentials.
         open_store: Any = obstore.store.S3Store.from_url
-        return open_store(self.uri, config=config, client_options=client, retry_config=patience)
+        return open_store(
+            self.uri, config=config, client_options=client, retry_config=retry_options
+        )
 
 
 def read_object_tag(location: StorageLocation) -> str:
@@ -236,8 +241,8 @@ def require_conditional_puts(location: StorageLocation) -> None:
     """
     if location.is_local:
         return  # Lance commits local tables by an exclusive hard link, which is atomic.
-    store = location.objects(patience_s=_FIRST_PATIENCE_S)
-    last_s = time.monotonic() + _FIRST_PATIENCE_S
+    store = location.objects(retry_timeout_s=_FIRST_RETRY_TIMEOUT_S)
+    last_s = time.monotonic() + _FIRST_RETRY_TIMEOUT_S
     for tries_left in range(_PROBES)[::-1]:
         try:
             enforced = _enforces_conditional_writes(store)

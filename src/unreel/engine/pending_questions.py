@@ -33,15 +33,15 @@ _SIMILAR = 2
 class _ExactKeySet:
     """Set of keys that compares complete stamps, so that hash collisions do not matter."""
 
-    marks: KeyHashIndex
+    short_hashes: KeyHashIndex
     stamps: NDArray[np.uint8]
     """Stamp of the key in each slot."""
 
     def find(
-        self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8]
+        self, short_hashes: NDArray[np.uint64], stamps: NDArray[np.uint8]
     ) -> tuple[NDArray[np.intp], NDArray[np.uint32]]:
         """Return the indices of the given keys that are in this set, and the slots of these keys."""
-        indices, slots = self.marks.find(marks)
+        indices, slots = self.short_hashes.find(short_hashes)
         same = (self.stamps[slots] == stamps[indices]).all(axis=1)
         return indices[same], slots[same]
 
@@ -55,11 +55,13 @@ class _IssuedQuestionKeys:
         self._packs: list[KeyHashIndex] = []
         self._stamps = np.empty((0, STAMP_BYTES), dtype=np.uint8)
 
-    def are_new(self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    def are_new(
+        self, short_hashes: NDArray[np.uint64], stamps: NDArray[np.uint8]
+    ) -> NDArray[np.bool_]:
         """Return a mask of keys that are seen for the first time, and remember them."""
-        new = np.ones(len(marks), dtype=np.bool_)
+        new = np.ones(len(short_hashes), dtype=np.bool_)
         for pack in self._packs:
-            new[_ExactKeySet(pack, self._stamps).find(marks, stamps)[0]] = False
+            new[_ExactKeySet(pack, self._stamps).find(short_hashes, stamps)[0]] = False
         for i in np.flatnonzero(new).tolist():
             stamp = stamps[i].tobytes()
             new[i] = stamp not in self._last
@@ -75,7 +77,7 @@ class _IssuedQuestionKeys:
         self._stamps[start:] = packed.reshape(-1, STAMP_BYTES)
         self._last.clear()
         slots = np.arange(start, end, dtype=np.uint32)
-        pack = KeyHashIndex.sort(self._mixer.marks(self._stamps[start:]), slots)
+        pack = KeyHashIndex.sort(self._mixer.short_hashes(self._stamps[start:]), slots)
         while self._packs and len(self._packs[-1].slots) <= _SIMILAR * len(pack.slots):
             pack = self._packs.pop().join(pack)
         self._packs.append(pack)
@@ -87,7 +89,7 @@ class _StoredKeys:
         index = KeyIndex() if dataset is None else table.key_index(dataset)
         n = index.n_slots
         self.mixer, self._retry = index.mixer, retry
-        self._keys = _ExactKeySet(index.marks, np.empty((n, STAMP_BYTES), dtype=np.uint8))
+        self._keys = _ExactKeySet(index.short_hashes, np.empty((n, STAMP_BYTES), dtype=np.uint8))
         has_mark_column = "mark" in table.schema.columns
         self._tries = np.zeros(n if has_mark_column or retry else 0, dtype=np.int32)
         self._failed = np.zeros(len(self._tries), dtype=np.bool_)
@@ -112,21 +114,21 @@ class _StoredKeys:
             self._about[slots] = self.mixer.stamps(batch.column("mark"))[:, :_ABOUT_BYTES]
 
     def next_tries(
-        self, marks: NDArray[np.uint64], stamps: NDArray[np.uint8], about: Any
+        self, short_hashes: NDArray[np.uint64], stamps: NDArray[np.uint8], about: Any
     ) -> NDArray[np.int32]:
         """Return the number of the next attempt for each key; 0 if its stored row is final."""
-        tries = np.ones(len(marks), dtype=np.int32)
-        indices, slots = self._keys.find(marks, stamps)
+        tries = np.ones(len(short_hashes), dtype=np.int32)
+        indices, slots = self._keys.find(short_hashes, stamps)
         tries[indices] = 0
         if len(self._tries):
             due = self._failed[slots]
             if about is not None and len(self._about):
-                is_known, current = self._hash_known_marks(about)
+                is_known, current = self._hash_known_versions(about)
                 due |= is_known[indices] & (current[indices] != self._about[slots]).any(axis=1)
             tries[indices[due]] = self._tries[slots[due]] + 1
         return tries
 
-    def _hash_known_marks(self, about: Sequence[str | EllipsisType | None]) -> Any:
+    def _hash_known_versions(self, about: Sequence[str | EllipsisType | None]) -> Any:
         is_known = np.array([mark is not ... for mark in about])
         texts = pa.array([None if mark is ... else mark for mark in about], pa.string())
         return is_known, self.mixer.stamps(texts)[:, :_ABOUT_BYTES]
@@ -172,15 +174,15 @@ class PendingQuestionFilter:
 
     def _hash(self, keys: Any) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
         stamps = self._stored.mixer.stamps(keys)
-        return self._stored.mixer.marks(stamps), stamps
+        return self._stored.mixer.short_hashes(stamps), stamps
 
     def next_tries(
         self, keys: Any, about: Sequence[str | EllipsisType | None] | None = None
     ) -> NDArray[np.int32]:
         """Return due keys' attempt numbers, 0 for others and repeats; `about` has marks or, if unknown, `...`."""
-        marks, stamps = self._hash(keys)
-        tries = self._stored.next_tries(marks, stamps, about)
+        short_hashes, stamps = self._hash(keys)
+        tries = self._stored.next_tries(short_hashes, stamps, about)
         due = np.flatnonzero(tries)
-        tries[due[~self._given.are_new(marks[due], stamps[due])]] = 0
+        tries[due[~self._given.are_new(short_hashes[due], stamps[due])]] = 0
         self.already += len(tries) - int(np.count_nonzero(tries))
         return tries

@@ -110,7 +110,7 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
         observe: Callback at the named steps of a commit: for tests that kill a run.
     """
     runner = ENGINES.load(engine)() if isinstance(engine, str) else engine
-    book = _get_start_log_path(table, ledger)
+    start_log = _get_start_log_path(table, ledger)
     due = _DUE.load()(table, retry_failed)
     began_s = time.monotonic()
     committer = _COMMITTER.load()(
@@ -125,7 +125,7 @@ def run_pending_questions(  # noqa: PLR0913  two things to run, one place to kee
                 on_due(len(ahead.first) if ahead.is_whole else max(len(ahead.first), most_due or 0))
         if isinstance(questions, TableQuestionSource):
             rows = DueTableQuestions(rows, questions)
-        runner.run(rows, stages, sink=sink, ledger=book)
+        runner.run(rows, stages, sink=sink, ledger=start_log)
     return JobRunSummary(
         already=due.already,
         done=committer.progress.done,

@@ -7,8 +7,8 @@ with others; from `DEATHS_IN_COMPANY` on it is a suspect: see `crash_suspects`.
 
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from unreel.core.errors import UnreadableSourceError
@@ -23,25 +23,19 @@ SIGNS = (_BEGIN, _BEGIN_ALONE, _FINISH)
 """First characters of valid lines."""
 
 
-@dataclass(slots=True)
-class _ItemCrashCount:
-    deaths: int = 0
-    open: bool = False
-    """Whether the present process has started the item and not finished it."""
-
-
 class ItemStartLog:
     """Log of started and finished items, with crash counts; only open items and suspects are in memory."""
 
     def __init__(self, path: Path) -> None:
         self._folder, self._name = OutputDirectory(path.parent), path.name
-        self._records: dict[str, _ItemCrashCount] = {}
+        self._n_starts: Counter[str] = Counter()
+        """Number of starts of each item that is not finished."""
+        self._open: set[str] = set()
+        """Items that the present process has started and not finished."""
         self._n_bytes = 0
         for sign, item in self._lines():
             self._note(sign, item)
-        for record in self._records.values():
-            record.deaths += record.open
-            record.open = False
+        self._open.clear()
         self._file = self._rewrite()
 
     def __enter__(self) -> "ItemStartLog":
@@ -56,8 +50,7 @@ class ItemStartLog:
 
     def deaths(self, item: str) -> int:
         """Return the number of times that `item` was started and not finished."""
-        record = self._records.get(item)
-        return 0 if record is None else record.deaths + record.open
+        return self._n_starts[item]
 
     def is_suspect(self, item: str) -> bool:
         """Return whether `item` must run in isolation."""
@@ -65,7 +58,7 @@ class ItemStartLog:
 
     def has_suspects(self) -> bool:
         """Return whether any item must run in isolation."""
-        return any(map(self.is_suspect, self._records))
+        return any(map(self.is_suspect, self._n_starts))
 
     def begin(self, item: str) -> None:
         """Record the start of `item`; if it was already started, its earlier start counts as a crash."""
@@ -77,7 +70,9 @@ class ItemStartLog:
 
     def withdraw(self) -> None:
         """Delete the starts without a finish from the log, because their worker was stopped on purpose."""
-        self._records = {item: record for item, record in self._records.items() if not record.open}
+        for item in self._open:
+            del self._n_starts[item]
+        self._open.clear()
         # Truncated in place, which works on a full disk; else these starts count as crashes.
         os.ftruncate(self._file, 0)
         self._write_records(self._file)
@@ -91,11 +86,11 @@ class ItemStartLog:
 
     def _note(self, sign: str, item: str) -> None:
         if sign == _FINISH:
-            self._records.pop(item, None)
+            del self._n_starts[item]
+            self._open.discard(item)
             return
-        record = self._records.setdefault(item, _ItemCrashCount())
-        record.deaths += record.open
-        record.open = True
+        self._n_starts[item] += 1
+        self._open.add(item)
 
     def _lines(self) -> Iterator[tuple[str, str]]:
         try:
@@ -125,6 +120,5 @@ class ItemStartLog:
 
     def _write_records(self, file: int) -> None:
         self._n_bytes = 0
-        for item, record in self._records.items():
-            starts = record.deaths + record.open
-            self._n_bytes += os.write(file, f"{_BEGIN}{item}\n".encode() * starts)
+        for item, n_starts in self._n_starts.items():
+            self._n_bytes += os.write(file, f"{_BEGIN}{item}\n".encode() * n_starts)

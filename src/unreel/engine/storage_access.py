@@ -95,7 +95,7 @@ def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> di
 
 
 def find_clip_change(clip: str, file: Path) -> Failure | None:
-    """Return a failure if the bytes at `file` are no longer those of `clip`, else `None`; call after use."""
+    """Return a failure if the bytes at `file` differ from those of `clip`, else `None`; call after use."""
     try:
         same = file.is_file() and compute_clip_id(file) == clip
     except OSError as error:

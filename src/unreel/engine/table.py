@@ -131,7 +131,7 @@ class LanceTable:
         """Return the complete rows of `batch`, checked and upgraded to this release.
 
         Raise `UnreadableSourceError` if a cell is too large or cannot be read, a row was changed
-        after it was written, or an id is no id of a clip.
+        after it was written, or an id is not the id of a clip.
         """
         columns = self._columns_of(batch)
         self.schema.require_known_version(max(columns["row_version"], default=self.schema.version))

@@ -49,13 +49,13 @@ class TableFragment:
 
 
 def find_fragments_to_join(
-    fragments: Sequence[TableFragment], *, growth: int, at_least: int = 2
+    fragments: Sequence[TableFragment], *, growth: int, min_fragments: int = 2
 ) -> list[list[TableFragment]]:
-    """Return lists of neighbours to join, from `at_least` on; a single one is rewritten without old rows."""
+    """Return lists of neighbours to join, from `min_fragments` on; a single one is rewritten without old rows."""
     joins: list[list[TableFragment]] = []
     for full, run in itertools.groupby(fragments, key=lambda fragment: fragment.is_full):
         neighbours = list(run)
-        if len(neighbours) < at_least and not full:
+        if len(neighbours) < min_fragments and not full:
             continue
         tail: list[TableFragment] = []
         younger = sum(fragment.rows for fragment in neighbours)
@@ -123,7 +123,7 @@ class TableWriter:
         transaction, _ = merge.execute_uncommitted(data)
         self._commit(transaction, data.num_rows)
 
-    def join(self, *, growth: int = _GROWTH_AT_WORK, at_least: int = 2) -> None:
+    def join(self, *, growth: int = _GROWTH_AT_WORK, min_fragments: int = 2) -> None:
         """Join the fragments that `find_fragments_to_join` returns."""
         fragments = [
             TableFragment(
@@ -134,7 +134,7 @@ class TableWriter:
             )
             for f in (fragment.metadata for fragment in self._dataset.get_fragments())
         ]
-        joins = find_fragments_to_join(fragments, growth=growth, at_least=at_least)
+        joins = find_fragments_to_join(fragments, growth=growth, min_fragments=min_fragments)
         if not joins:
             return
         with self._table.reading():

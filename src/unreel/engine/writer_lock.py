@@ -57,7 +57,7 @@ class _FolderLock:
 
     def __init__(self, location: StorageLocation) -> None:
         self._path = location.path.with_name(location.path.name + ".lock")
-        self._folder, self._name = location.beside(".lock")
+        self._folder, self._name = location.sibling_file(".lock")
         self._file = -1
 
     def __enter__(self) -> "_FolderLock":

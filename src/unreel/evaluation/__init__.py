@@ -2,6 +2,7 @@
 
 Where to look:
     `run_job.py`: a run from benchmark to scorecard.
+    `batch_job.py`: questions of a run in batches of a provider.
     `recipe.py`: settings of a run.
     `forecast.py`: questions and cost before a run.
     `scoring.py`: scorecards from stored answers.

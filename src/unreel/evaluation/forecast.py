@@ -97,6 +97,7 @@ def forecast_eval(
     *,
     aside: LanceTable,
     retry_failed: Collection[str] = (),
+    in_batches: bool = False,
     callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> QuestionForecast:
     """Forecast `evaluate` without changing the run; new clips' facts go to `aside`, a temporary table."""
@@ -146,6 +147,8 @@ def forecast_eval(
         rule = get_image_token_rule(family).words
         formula = f"text: 1 for {CHARACTERS} characters; a picture: {rule}"
         price = section.price
+        if price is not None and in_batches:
+            price = price.halve()
         input_usage = Usage(input_tokens=n_input, output_tokens=0)
         output_usage = Usage(input_tokens=0, output_tokens=n_output)
         bill = CostForecast(

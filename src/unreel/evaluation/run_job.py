@@ -4,6 +4,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, partial
@@ -69,6 +70,7 @@ from unreel.engine.writer_lock import build_writer_lock
 from unreel.evaluation.judge import RULINGS
 from unreel.evaluation.recipe import EvalRecipe
 from unreel.evaluation.stored_recipe import (
+    BATCHES_FILE,
     RECIPE_FILE,
     StoredBenchmarkReference,
     StoredRecipe,
@@ -280,6 +282,7 @@ def evaluate(
     pace: CommitPace | None = None,
     reviewer: Reviewer | None = None,
     facts_table: LanceTable | None = None,
+    in_batches: bool = False,
     wanted: Callable[[Row], bool] = lambda _question: True,
     callbacks: JobCallbacks = NO_CALLBACKS,
 ) -> EvalSummary:
@@ -289,14 +292,14 @@ def evaluate(
     once more before, if answers exist, to check that it is unchanged. `callbacks.on_due` gets the
     number of due `clips` and `answers`. If there are too many to read ahead, it gets only the
     largest possible number of answers. Files in the table `facts_table` are not probed again.
-    Questions that `wanted` rejects stay due. `reviewer` replaces the reviewer of the recipe. `pace`
+    With `in_batches`, the provider of the model gets files of questions and answers within a day at
+    half the price. Questions that `wanted` rejects stay due. `reviewer` replaces the reviewer of the recipe. `pace`
     decides when rows are committed. Raise `InvalidSettingError` if the run was begun with another
     reviewer, recipe or benchmark.
     """
     recipe, scope = run.recipe, run.scope
     require_conditional_puts(run.place)
-    for condition in recipe.conditions:
-        read_owner_prompt(condition.prompt)  # raises if the prompt was not fetched
+    _require_askable(run, in_batches=in_batches)
 
     # The benchmark. What cannot work is reported before the first clip is opened.
     callbacks.on_phase(f"reading {recipe.benchmark}")
@@ -370,18 +373,40 @@ def evaluate(
 
         # The plan, its unanswered questions, their answers.
         callbacks.on_phase("counting the questions")
-        factory = _add_earlier_run_cost(factory, run)
-        ask = ReviewStage(factory, run.access, in_flight=recipe.reviewer.max_connections)
         retry = NOT_SENT.union(retry_failed)
-        questions = filter(wanted, skipped.select_questions(run.plan(), factory.name))
-        answers = run_stage(
-            "answers",
-            _add_earlier_question_costs(questions, run.answers, retry=retry),
-            ask,
-            retry=retry,
-            table=run.answers,
-            most_due=entries.n_entries * len(scope.conditions) - run.answers.count(),
+        build_stage = partial(
+            ReviewStage, access=run.access, in_flight=recipe.reviewer.max_connections
         )
+        with ExitStack() as stack:
+            if in_batches:  # its client is slow to import
+                from unreel.evaluation.batch_job import open_batch_answers
+
+                uncounted = SkippedQuestionCounts()
+                collected = filter(wanted, uncounted.select_questions(run.plan(), factory.name))
+                batched = open_batch_answers(
+                    recipe.reviewer,
+                    factory,
+                    collected,
+                    place=run.place,
+                    answer_table=run.answers,
+                    key_hosts=run.access.settings.key_hosts,
+                    build_stage=build_stage,
+                    earlier_usd=sum(_list_answer_costs(run.answers), Decimal()),
+                    retry=retry,
+                    callbacks=callbacks,
+                )
+                factory = stack.enter_context(batched)
+            else:
+                factory = _add_earlier_run_cost(factory, run)
+            questions = filter(wanted, skipped.select_questions(run.plan(), factory.name))
+            answers = run_stage(
+                "answers",
+                _add_earlier_question_costs(questions, run.answers, retry=retry),
+                build_stage(factory),
+                retry=retry,
+                table=run.answers,
+                most_due=entries.n_entries * len(scope.conditions) - run.answers.count(),
+            )
     return EvalSummary(
         reviewer=factory.name,
         clips=clips,
@@ -392,6 +417,18 @@ def evaluate(
         rejected=tuple(stats.rejected),
         drawn=stats.drawn,
     )
+
+
+def _require_askable(run: EvalRun, *, in_batches: bool) -> None:
+    """Raise if a prompt was not fetched, or questions that are in batches would be asked again."""
+    for condition in run.recipe.conditions:
+        read_owner_prompt(condition.prompt)
+    if not in_batches and run.place.size(BATCHES_FILE) is not None:
+        raise InvalidSettingError(
+            "--batch",
+            f"questions of {run.place.uri} are in batches",
+            "Continue with --batch: otherwise these questions would be asked twice",
+        )
 
 
 def build_reviewer_factory(

@@ -117,6 +117,8 @@ def require_unchanged_benchmark(
 
 
 RECIPE_FILE = "recipe.json"
+BATCHES_FILE = "batches.json"
+"""File of the batches that a provider is asked to answer for a run."""
 
 
 class _RecipeDocument(RecipeSection):

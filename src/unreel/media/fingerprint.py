@@ -61,7 +61,7 @@ def find_frame_borders(frames: Sequence[PickedFrame]) -> BorderWidths:
 
 
 def _count_border_lines(frames: Sequence[PickedFrame], side: FrameSide) -> int:
-    """Return the width in pixels of the border bar at `side`; 0 if there is no clear bar."""
+    """Return the width in pixels of the border bar at `side`; 0 without a clear bar."""
     profiles = [frame.sides[side] for frame in frames if side in frame.sides]
     if not profiles or len(profiles) < len(frames):
         return 0

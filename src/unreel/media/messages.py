@@ -83,7 +83,7 @@ class TaskReplyPayload:
 
 
 Parts = Generator[TaskReplyPayload, None, TaskReplyPayload]
-"""Generator for a long result: it yields the parts and returns the final payload."""
+"""Generator for a long result, which yields the parts and returns the final payload."""
 Task = Callable[[BinaryIO, Mapping[str, Any]], TaskReplyPayload | Parts]
 """Function that processes one opened file. It raises `MediaError` if the file is at fault."""
 OnPart = Callable[[TaskReplyPayload], None]

@@ -91,7 +91,7 @@ def compute_band_bit_count(n_clips: int) -> int:
 class FrameHashMatcher:
     """Matcher of clips by the hashes of one frame, with one trimming, or with two that are compared."""
 
-    sides: tuple[Hashes, ...]
+    hash_sets: tuple[Hashes, ...]
     known: int
     max_bits: int
 
@@ -100,7 +100,7 @@ class FrameHashMatcher:
         entries = np.concatenate(
             [
                 band.keys(rows) | np.arange(len(rows), dtype=np.uint64) << _ONE | np.uint64(number)
-                for number, rows in enumerate(self.sides)
+                for number, rows in enumerate(self.hash_sets)
             ]
         )
         if self.known:
@@ -136,7 +136,7 @@ class FrameHashMatcher:
             yield self._near(_pair_entries_by_key(small))
             band = sample_hash_band(draw, _FURTHER_BITS)
             further = np.zeros_like(crowded)
-            for number, hashes in enumerate(self.sides):
+            for number, hashes in enumerate(self.hash_sets):
                 mask = _extract_side_bits(crowded) == number
                 further[mask] = band.keys(hashes[_extract_clip_indices(crowded[mask])])
             crowded = np.sort(((crowded + further * _MIX) & ~_LOW) | (crowded & _LOW))
@@ -146,19 +146,19 @@ class FrameHashMatcher:
         left, right = entries
         first, second = _extract_clip_indices(left), _extract_clip_indices(right)
         eligible = (first != second) & (np.maximum(first, second) >= self.known)
-        if len(self.sides) > 1:
+        if len(self.hash_sets) > 1:
             eligible &= _extract_side_bits(left) != _extract_side_bits(right)
         left, right, first, second = (row[eligible] for row in (left, right, first, second))
-        apart = np.zeros(len(left), np.uint16)
+        distances = np.zeros(len(left), np.uint16)
         for word in range(HASH_WORDS):
-            apart += np.bitwise_count(self._words(left, word) ^ self._words(right, word))
-        return ClipIndexPairs(first, second).where(apart <= self.max_bits)
+            distances += np.bitwise_count(self._words(left, word) ^ self._words(right, word))
+        return ClipIndexPairs(first, second).where(distances <= self.max_bits)
 
     def _words(self, entries: Hashes, word: int) -> Hashes:
-        hashes: Hashes = self.sides[0][_extract_clip_indices(entries), word]
-        if len(self.sides) > 1:
+        hashes: Hashes = self.hash_sets[0][_extract_clip_indices(entries), word]
+        if len(self.hash_sets) > 1:
             second = _extract_side_bits(entries) == 1
-            hashes[second] = self.sides[1][_extract_clip_indices(entries[second]), word]
+            hashes[second] = self.hash_sets[1][_extract_clip_indices(entries[second]), word]
         return hashes
 
 
@@ -337,9 +337,9 @@ class _ClipPairMatcher:
         """Compare the pairs that are not already in one large family; no pair may be passed twice."""
         codes = pairs.first * self.n_clips + pairs.second
         for start in range(0, len(codes), _CODES_AT_ONCE):
-            apart = self._not_in_a_crowd(codes[start : start + _CODES_AT_ONCE])
-            for offset in range(0, len(apart), _PAIRS_AT_ONCE):
-                self._look_at(self._not_in_a_crowd(apart[offset : offset + _PAIRS_AT_ONCE]))
+            candidates = self._not_in_a_crowd(codes[start : start + _CODES_AT_ONCE])
+            for offset in range(0, len(candidates), _PAIRS_AT_ONCE):
+                self._look_at(self._not_in_a_crowd(candidates[offset : offset + _PAIRS_AT_ONCE]))
 
     def compare_once(self, pairs: ClipIndexPairs) -> None:
         """Compare the pairs that have similar sketches and were not compared before."""
@@ -373,8 +373,10 @@ class _ClipPairMatcher:
     def _not_in_a_crowd(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
         families, n = self.families, self.n_clips
         left, right = families.of(codes // n), families.of(codes % n)
-        apart: NDArray[np.intp] = codes[(left != right) | (families.sizes(left) <= self._crowd)]
-        return apart
+        remaining_codes: NDArray[np.intp] = codes[
+            (left != right) | (families.sizes(left) <= self._crowd)
+        ]
+        return remaining_codes
 
     def _look_at(self, codes: NDArray[np.intp]) -> None:
         if not len(codes):
@@ -419,8 +421,8 @@ def _compare_band_pairs(hash_file: FrameHashFile, matcher: _ClipPairMatcher, see
     draw = np.random.default_rng(seed)
     n_bits = compute_band_bit_count(matcher.n_clips)
     with ThreadPoolExecutor(_THREADS, "bands") as pool:
-        for sides in _iter_trimmed_hashes(hash_file):
-            hashed = FrameHashMatcher(sides=sides, known=matcher.known, max_bits=NEAR_BITS)
+        for hash_sets in _iter_trimmed_hashes(hash_file):
+            hashed = FrameHashMatcher(hash_sets=hash_sets, known=matcher.known, max_bits=NEAR_BITS)
             bands = [sample_hash_band(draw, n_bits) for _ in range(_BANDS)]
             for pairs, crowded in pool.map(hashed.meet, bands):
                 matcher.compare_once(pairs)
@@ -469,11 +471,11 @@ def _compute_median_distance(
 ) -> NDArray[np.float64]:
     """Return each pair's smallest median over frames; axes: pairs, trimmings, trimmings, frames, words."""
     shape = np.broadcast_shapes(first.shape, second.shape)[:-1]
-    apart = np.zeros(shape, np.uint16)
+    distances = np.zeros(shape, np.uint16)
     for word in range(HASH_WORDS):
-        apart += np.bitwise_count(first[..., word] ^ second[..., word])
-    apart.sort(axis=-1)
+        distances += np.bitwise_count(first[..., word] ^ second[..., word])
+    distances.sort(axis=-1)
     frames = shape[-1]
-    doubled = apart[..., (frames - 1) // 2].astype(np.float64) + apart[..., frames // 2]
+    doubled = distances[..., (frames - 1) // 2].astype(np.float64) + distances[..., frames // 2]
     smallest: NDArray[np.float64] = doubled.min(axis=(1, 2)) / 2
     return smallest

@@ -71,10 +71,10 @@ class OverlayTrace:
 class ReviewerOverlayLane:
     """One reviewer's text and traces in the panel; `colour` is an index into the palette."""
 
-    says: str
+    text: str
     """Name of the reviewer and its answer; also shown if it marks nothing or gave no answer."""
     colour: int = 0
-    marks: tuple[OverlayTrace, ...] = ()
+    traces: tuple[OverlayTrace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class OverlayPainter:
         picture = self._output[top : top + height, left : left + width]
         picture[:] = rgb
         for lane in self._commentary.lanes:
-            for mark in lane.marks:
+            for mark in lane.traces:
                 box = mark.box_at(at_us)
                 if box is not None:
                     draw_box_outline(
@@ -232,20 +232,20 @@ class OverlayPen:
         self.write(ImageDraw.Draw(picture), (1, 0), text, _PAPER)
         return np.asarray(picture)
 
-    def wrap(self, text: str, room: float) -> list[str]:
-        """Split `text` into lines of at most `room` pixels; lacking characters become similar ASCII or `?`."""
+    def wrap(self, text: str, max_width: float) -> list[str]:
+        """Split `text` into lines of at most `max_width` pixels; lacking characters become similar ASCII or `?`."""
         lines: list[str] = []
         line = ""
         for word in "".join(map(self._known, text)).split():
             longer = f"{line} {word}".strip()
-            if line and self.length(longer) > room:
+            if line and self.length(longer) > max_width:
                 lines.append(line)
                 longer = word
-            while self.length(longer) > room and len(longer) > 1:
+            while self.length(longer) > max_width and len(longer) > 1:
                 fits = next(
                     n
                     for n in range(len(longer), 0, -1)
-                    if n == 1 or self.length(longer[:n]) <= room
+                    if n == 1 or self.length(longer[:n]) <= max_width
                 )
                 lines.append(longer[:fits])
                 longer = longer[fits:]
@@ -266,11 +266,11 @@ def _draw_caption_panel(
     commentary: OverlayCommentary, pen: OverlayPen, *, width: int
 ) -> _CaptionPanel:
     pad, groove = pen.size, max(6, pen.size // 2)
-    captions = [pen.wrap(lane.says, width - 4 * pad) for lane in commentary.lanes]
+    captions = [pen.wrap(lane.text, width - 4 * pad) for lane in commentary.lanes]
     for lines in captions:
         if len(lines) > _MAX_LINES:
             lines[_MAX_LINES - 1 :] = [lines[_MAX_LINES - 1].rstrip(".,;") + " ..."]
-    dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.marks)
+    dashed = any(not mark.ends for lane in commentary.lanes for mark in lane.traces)
     notes = [*([_DASHED] if dashed else []), *commentary.notes]
     last = [line for note in notes for line in pen.wrap(note, width - 2 * pad)]
     gap = pen.size // 4
@@ -286,7 +286,7 @@ def _draw_caption_panel(
         colour = get_palette_colour(lane.colour)
         brush.rectangle(
             (pad, top + 2, pad + pen.size, top + pen.size),
-            fill=colour if lane.marks else None,
+            fill=colour if lane.traces else None,
             outline=colour,
             width=2,
         )
@@ -309,7 +309,7 @@ def _draw_lane_spans(
     brush: ImageDraw.ImageDraw, axis: _TimeAxis, lane: ReviewerOverlayLane, *, top: int, deep: int
 ) -> None:
     brush.rectangle((axis.left, top, axis.right, top + deep), fill=_GROOVE)
-    for mark in lane.marks:
+    for mark in lane.traces:
         left, right = axis.column(mark.span.start_us), axis.column(mark.span.end_us)
         right = max(right, left + 3)
         for start, end in _iter_line_strokes(

@@ -94,8 +94,8 @@ def build_clip_format(
 ) -> NormalisedClipFormat:
     """Build an output format like the clip's own, with another scale, quality or frame rate."""
     video = facts.video
-    sides = (round(side * scale / 2) * 2 for side in (video.width, video.height))
-    width, height = (min(_MAX_SIDE, max(_MIN_SIDE, side)) for side in sides)
+    lengths = (round(side * scale / 2) * 2 for side in (video.width, video.height))
+    width, height = (min(_MAX_SIDE, max(_MIN_SIDE, side)) for side in lengths)
     target = rate or video.average_rate.limit_denominator(1 << 16)
     return NormalisedClipFormat(
         width=width,
@@ -111,10 +111,10 @@ def choose_random_crop(
 ) -> PixelCrop:
     """Choose a rectangle with `fraction` of each side, at a random position given by `seed`."""
     chance = Random(seed)  # noqa: S311  a choice that can be repeated, no secret
-    sides = [max(2, int(side * fraction) // 2 * 2) for side in size]
+    crop_size = [max(2, int(side * fraction) // 2 * 2) for side in size]
     left, top = (
-        chance.randint(0, max(0, side - keep)) for side, keep in zip(size, sides, strict=True)
+        chance.randint(0, max(0, side - keep)) for side, keep in zip(size, crop_size, strict=True)
     )
     return PixelCrop(
-        left=left, top=top, width=min(sides[0], size[0]), height=min(sides[1], size[1])
+        left=left, top=top, width=min(crop_size[0], size[0]), height=min(crop_size[1], size[1])
     )

@@ -170,7 +170,7 @@ class FrameCollector:
         self._max_pixels = max_pixels
         self._longest_side = longest_side
         self._frames: list[SampledFrame] = []
-        self._room = MAX_FRAMES_BYTES
+        self._n_bytes_left = MAX_FRAMES_BYTES
 
     def add(self, payload: TaskReplyPayload) -> None:
         """Check the frame in `payload`, encode it if requested, and store it."""
@@ -197,8 +197,8 @@ class FrameCollector:
 
             rgb = np.frombuffer(data, np.uint8).reshape(height, width, 3)
             data = encode_jpeg(rgb, quality=self._quality)
-        self._room -= len(data)
-        if self._room < 0:
+        self._n_bytes_left -= len(data)
+        if self._n_bytes_left < 0:
             raise MediaError(
                 FailureReason.OUT_OF_MEMORY, f"the frames take more than {MAX_FRAMES_BYTES} bytes"
             )

@@ -59,7 +59,7 @@ _PAST_FRAMES = 64
 """Maximum number of small past frames in memory: half a second at up to 128 frames a second."""
 FLAT_STD = 3.0
 """Maximum standard deviation of the outermost line of a border, in grey levels; a codec adds some variation."""
-STANDS_OUT = 10
+MIN_DIFFERENCE = 10
 """Difference from the outermost line, in grey levels, above which a pixel is content. Colour is not compared, because
 codecs smear it over the edge of a bar."""
 _ROW_STEP = 4
@@ -82,7 +82,7 @@ class FrameSideProfile:
 
     level: int
     content: NDArray[np.uint8]
-    """Fraction of each line's pixels that differ from `level` by more than `STANDS_OUT`, times `FULL`."""
+    """Fraction of each line's pixels that differ from `level` by more than `MIN_DIFFERENCE`, times `FULL`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -262,8 +262,8 @@ def compute_side_profile(lines: Luma) -> FrameSideProfile | None:
         return None
     level = round(float(np.median(lines[0])))
     # Wraps around deliberately: levels from level - STANDS_OUT on become 0, 1, 2, ...
-    inner = lines[: max(1, len(lines) // 2)] - np.uint8((level - STANDS_OUT) % 256)
-    proportions = (inner > 2 * STANDS_OUT).mean(axis=1)
+    inner = lines[: max(1, len(lines) // 2)] - np.uint8((level - MIN_DIFFERENCE) % 256)
+    proportions = (inner > 2 * MIN_DIFFERENCE).mean(axis=1)
     return FrameSideProfile(level=level, content=np.rint(FULL * proportions).astype(np.uint8))
 
 

@@ -18,7 +18,7 @@ INLINE_BYTES = 16 << 20
 
 _MP4 = ("video/mp4", "evidence-clip.mp4")
 _WEBM = ("video/webm", "evidence-clip.webm")
-BESIDE = (_MP4[1], _WEBM[1])
+CLIP_FILE_NAMES = (_MP4[1], _WEBM[1])
 """File names of a clip that is stored next to the page, one for each container."""
 _PLAYABLE = {
     **{("mp4", codec): _MP4 for codec in ("h264", "vp9", "av1")},

@@ -127,7 +127,7 @@ def iter_track_colours(tracks: Iterable[PlayerTrackSpec]) -> Iterator[int]:
             n_answers += 1
 
 
-def iter_overlay_marks(track: PlayerTrackSpec, *, duration_us: int) -> Iterator[OverlayTrace]:
+def iter_overlay_traces(track: PlayerTrackSpec, *, duration_us: int) -> Iterator[OverlayTrace]:
     """Convert each fault of a track to a moving mark of the overlay, and yield the marks."""
     for trace in track.traces:
         start_us = trace.start_us or 0

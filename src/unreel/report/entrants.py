@@ -133,7 +133,7 @@ class ReportEntrant:
     judged: bool
     """Whether a judge model of explanations was given."""
     card: Scorecard
-    n_not_asked: int
+    n_pending: int
     n_rejected: int
     """Number of benchmark rows that cannot be used."""
     items: tuple[AnsweredQuestion, ...]
@@ -205,7 +205,7 @@ def read_report_entrants(run: EvalRun, *, judge: str | None = None) -> tuple[Rep
             seed=recipe.seed,
             judged=judge is not None,
             card=score.scorecard,
-            n_not_asked=score.n_not_asked,
+            n_pending=score.n_not_asked,
             n_rejected=stats.n_rejected,
             items=tuple(_iter_run_items(rows, subjects, answers[str(score.condition)])),
             fingerprint=identity.fingerprint if identity else "",

@@ -41,7 +41,12 @@ from unreel.recipes.validation import (
 from unreel.reviewers.condition_section import ConditionSection
 from unreel.reviewers.contract import Reviewer
 from unreel.reviewers.endpoint.budget import EarlierSpending, TokenPrice, read_token_prices
-from unreel.reviewers.endpoint.model_address import LOCAL, is_server_model, parse_model_address
+from unreel.reviewers.endpoint.model_address import (
+    LOCAL,
+    PROVIDERS,
+    is_server_model,
+    parse_model_address,
+)
 from unreel.reviewers.endpoint.model_families import (
     RESIZED,
     ModelFamily,
@@ -76,7 +81,7 @@ from unreel.reviewers.registry import ENDPOINT, FITTED, RECORDED, REVIEWERS
 
 if TYPE_CHECKING:  # the client of an endpoint is slow to import
     from unreel.core.retry import RetryPolicy
-    from unreel.reviewers.endpoint.reviewer import ModelIOFormat
+    from unreel.reviewers.endpoint.reviewer import ModelIOFormat, QuestionClient
 
 _LOCAL_REVIEWER = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
 _SERVICE_REVIEWER = LazyImport("unreel.reviewers.external.detector_service:DetectorServiceReviewer")
@@ -283,6 +288,19 @@ class ReviewerSection(RecipeSection):
             and find_fetched_prompt(entry) is not None
         )
 
+    def require_batches(self) -> None:
+        """Raise if the reviewer is not a model of a provider that answers questions in batches."""
+        if (
+            not self.is_served
+            or not PROVIDERS[parse_model_address(self.model).provider].has_batches
+        ):
+            names = ", ".join(name for name, each in PROVIDERS.items() if each.has_batches)
+            raise InvalidSettingError(
+                "--batch",
+                f"{self.model} has no batches",
+                f"Use a model of {names}, or leave it out",
+            )
+
     def require_trained_for(self, protocols: Sequence[str]) -> None:
         """Raise if the reviewer is a checkpoint that was not trained for one of `protocols`."""
         if self.taught is None:
@@ -470,6 +488,7 @@ def _open_endpoint_reviewer(
     endpoints: ModelEndpoint,
     seed: int,
     before: EarlierSpending = EarlierSpending(),  # noqa: B008  frozen
+    client: "QuestionClient | None" = None,
 ) -> Reviewer:
     from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
 
@@ -487,4 +506,5 @@ def _open_endpoint_reviewer(
             patience=section.patience,
         ),
         seed=seed,
+        client=client,
     )

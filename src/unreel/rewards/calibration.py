@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # needs an optional dependency
 
 Method = Literal["isotonic", "platt"]
 FORM = "unreel-reward-calibration@1"
-_MOST_BYTES = 4 << 20
+_MAX_BYTES = 4 << 20
 _FOLDS = 5
 _NEAREST = 1e-3
 """Minimum distance of stated probabilities from 0 and 1, so that the logit is finite."""
@@ -84,7 +84,7 @@ def read_calibration(path: Path) -> RewardCalibration:
     from pydantic import TypeAdapter, ValidationError
 
     try:
-        stored = dict(parse_json_object(read_limited_bytes(path, most=_MOST_BYTES)))
+        stored = dict(parse_json_object(read_limited_bytes(path, most=_MAX_BYTES)))
         if stored.get("form") != FORM:
             raise ValueError(stored.get("form"))
         return TypeAdapter(RewardCalibration).validate_python(stored)
@@ -156,7 +156,7 @@ def cross_fit_calibration(
     if n_folds < 2:  # noqa: PLR2004  one fold is fitted, another one tested
         raise InvalidSettingError(
             "run",
-            "its real or generated clips are of fewer than 2 scenes",
+            "real clips and generated clips must each be of at least 2 scenes",
             "Calibrate on a run with more real and generated clips",
         )
     predicted = np.full(len(real), np.nan)

@@ -88,9 +88,9 @@ class RewardScorer:
         self._pool = ReviewerPool()
 
     @property
-    def n_asked(self) -> int:
+    def n_questions(self) -> int:
         """Return the number of questions that were sent to reviewers."""
-        return self._asker.n_asked
+        return self._asker.n_questions
 
     @property
     def identity(self) -> str:
@@ -199,7 +199,7 @@ class RewardScorer:
         )
         decision = get_protocol(name).wording.decision(verdict)
         if isinstance(decision, Unparsed) and is_refusal(outcome.text):
-            verdict = Failure(FailureReason.REFUSED, "it refused to answer")
+            verdict = Failure(FailureReason.REFUSED, "the reviewer refused to answer")
         return ReviewerVerdict(result.reviewer, name, verdict)
 
     def _describe(

@@ -16,7 +16,7 @@ from unreel.core.verdict import Verdict
 FORMULA = "reward@1"
 PARTS = ("real_probability", "realism", "traced_volume", "agreement")
 _STEPS_PER_S = 8
-_MOST_STEPS = 80
+_MAX_STEPS = 80
 _LONGEST_SIDE = 64
 
 
@@ -57,8 +57,8 @@ class RewardMap:
         """Return the numbers of time steps, rows and columns of the map."""
         n_steps = round(self.duration_us / MICROSECONDS * _STEPS_PER_S)
         scale = min(1.0, _LONGEST_SIDE / max(self.width, self.height))
-        sides = (max(1, round(side * scale)) for side in (self.height, self.width))
-        return (min(_MOST_STEPS, max(1, n_steps)), *sides)  # type: ignore[return-value]  # two sides
+        size = (max(1, round(side * scale)) for side in (self.height, self.width))
+        return (min(_MAX_STEPS, max(1, n_steps)), *size)  # type: ignore[return-value]  # two sides
 
     @cached_property
     def array(self) -> NDArray[np.float32]:
@@ -120,9 +120,7 @@ class Reward:
         if (self.value is None) != (self.failure is not None):
             raise InvalidValueError("a reward is a value or a failure. Give one of them")
         if self.value is not None and not 0 <= self.value <= 1:
-            raise InvalidValueError(
-                f"a reward is between 0 and 1, got {self.value}. Check its parts"
-            )
+            raise InvalidValueError(f"reward must be between 0 and 1, got {self.value}")
 
     def __str__(self) -> str:
         if self.value is None:

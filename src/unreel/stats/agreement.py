@@ -46,7 +46,7 @@ def cohen_kappa(
     """Compute Cohen's kappa of two raters that put the same rows into categories; n counts rows."""
     if len(first) != len(second):
         raise InvalidValueError(
-            f"two raters must rate the same rows, got {len(first)} and {len(second)}. Align them"
+            f"both raters must have the same number of rows, got {len(first)} and {len(second)}"
         )
     if len(first) == 0:
         return Unmeasured("no rows")
@@ -106,10 +106,10 @@ def _build_fleiss_statistic(counts: csr_array[np.float64, tuple[int, int]]) -> S
     def kappa(weights: Array) -> Array:
         used = np.asarray(weights @ counts, dtype=np.float64)
         proportions = used / used.sum(axis=1, keepdims=True)
-        room = 1 - np.einsum("rv,rv->r", proportions, proportions)
-        room[room <= _ROUNDING] = np.nan
+        max_agreement = 1 - np.einsum("rv,rv->r", proportions, proportions)
+        max_agreement[max_agreement <= _ROUNDING] = np.nan
         observed = weighted_sum(weights, agree) / weights.sum(axis=1)
-        beyond: Array = 1 - (1 - observed) / room
+        beyond: Array = 1 - (1 - observed) / max_agreement
         return beyond
 
     return kappa
@@ -122,12 +122,12 @@ def _build_alpha_statistic(units: IntArray, values: Array, *, scale: Scale) -> S
             counts = _count_ratings_per_unit(units, len(values))
             m = np.asarray(counts.sum(axis=1), dtype=np.float64)
             same = np.asarray((counts * counts).sum(axis=1), dtype=np.float64)
-            apart = (m**2 - same) / (m - 1)
+            disagreement = (m**2 - same) / (m - 1)
 
             def alpha(weights: Array) -> Array:
                 used = np.asarray(weights @ counts, dtype=np.float64)
                 n = used.sum(axis=1)
-                observed = weighted_sum(weights, apart)
+                observed = weighted_sum(weights, disagreement)
                 return _compute_alpha(n, observed, n**2 - np.einsum("rv,rv->r", used, used))
 
             return alpha
@@ -151,18 +151,18 @@ def _build_ordinal_alpha(counts: csr_array[np.float64, tuple[int, int]]) -> Stat
         ranks = np.cumsum(used, axis=1) - used / 2 - n[:, np.newaxis] / 2
         sums = np.asarray(ranks @ by_value, dtype=np.float64)
         squares = np.asarray(ranks**2 @ by_value, dtype=np.float64)
-        apart = 2 * (m * squares - sums**2) / (m - 1)
+        disagreement = 2 * (m * squares - sums**2) / (m - 1)
         # The mean rank is 0, because ranks are relative to the middle: the squared sum drops out.
         expected = 2 * n * np.einsum("rv,rv,rv->r", used, ranks, ranks)
-        return _compute_alpha(n, np.einsum("ru,ru->r", weights, apart), expected)
+        return _compute_alpha(n, np.einsum("ru,ru->r", weights, disagreement), expected)
 
     return alpha
 
 
 def _build_interval_alpha(ratings: Array, m: IntArray) -> Statistic:
     sums, squares = ratings.sum(axis=1), (ratings**2).sum(axis=1)
-    apart = 2 * (m * squares - sums**2) / (m - 1)
-    columns = (m.astype(np.float64), sums, squares, apart)
+    disagreement = 2 * (m * squares - sums**2) / (m - 1)
+    columns = (m.astype(np.float64), sums, squares, disagreement)
 
     def alpha(weights: Array) -> Array:
         n, total, square, observed = (weighted_sum(weights, column) for column in columns)
@@ -192,7 +192,7 @@ def _count_ratings_per_unit(
 def _build_kappa_statistic(sample: RowSample, n_labels: int) -> Statistic:
     x, y = sample.columns
     agree = (x == y).astype(np.float64)
-    sides = [
+    category_masks = [
         ((x == label).astype(np.float64), (y == label).astype(np.float64))
         for label in range(n_labels)
     ]
@@ -200,11 +200,11 @@ def _build_kappa_statistic(sample: RowSample, n_labels: int) -> Statistic:
     def kappa(weights: Array) -> Array:
         n = weights.sum(axis=1)
         chance = np.zeros_like(n)
-        for x_is, y_is in sides:
+        for x_is, y_is in category_masks:
             chance += weighted_sum(weights, x_is) * weighted_sum(weights, y_is)
-        room = n**2 - chance
-        room[room == 0] = np.nan
-        beyond: Array = (n * weighted_sum(weights, agree) - chance) / room
+        max_agreement = n**2 - chance
+        max_agreement[max_agreement == 0] = np.nan
+        beyond: Array = (n * weighted_sum(weights, agree) - chance) / max_agreement
         return beyond
 
     return kappa

@@ -22,7 +22,7 @@ from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.stats.jackknife_values import JackknifeEstimate, JackknifeValues, get_jackknife_groups
 from unreel.stats.proportion import central_normal_quantile, mid_p_interval
 from unreel.stats.resampling import (
-    MOST_UNDEFINED,
+    MAX_UNDEFINED,
     Statistic,
     compute_min_clusters,
     resample_statistic,
@@ -71,10 +71,10 @@ def bootstrap(
     if not too_few:
         if get_jackknife_groups() is not None:
             return _estimate_by_jackknife(statistic, sample, value, level=level)
-        replicates = resample_statistic(statistic, sample, seed=seed, level=level)
-        n_clusters = float(replicates.n_clusters)
+        replicates, independent = resample_statistic(statistic, sample, seed=seed, level=level)
+        n_clusters = float(independent)
         ends = compute_bootstrap_interval(
-            value, replicates.values, n_clusters=n_clusters, level=level, limits=limits
+            value, replicates, n_clusters=n_clusters, level=level, limits=limits
         )
         if isinstance(ends, Unmeasured):
             return ends
@@ -184,7 +184,7 @@ def compute_bootstrap_interval(
 ) -> tuple[float, float] | Unmeasured:
     """Compute the confidence interval of `value` from `replicates`, or return why it has none."""
     defined = replicates[np.isfinite(replicates)]
-    if len(defined) < (1 - MOST_UNDEFINED) * len(replicates):
+    if len(defined) < (1 - MAX_UNDEFINED) * len(replicates):
         lost = len(replicates) - len(defined)
         return Unmeasured(
             f"{lost} of {len(replicates)} resamples have no value, so the clips carry no interval; "

@@ -219,7 +219,7 @@ class ClusterResampler:
         holders = _RowGroupCounts.of(numbers, starts, n_groups=n_groups)
         if n_groups <= MANY:
             return cls(np.ones(n_groups, dtype=np.int64), holders, always)
-        return cls(*holders.merge_alike(), always)
+        return cls(*holders.merge_equal(), always)
 
     @property
     def n_groups(self) -> int:
@@ -276,7 +276,7 @@ class _RowGroupCounts:
         merged: Array = np.add.reduceat(rows, self.starts, axis=1)
         return merged
 
-    def merge_alike(self) -> "tuple[IntArray, _RowGroupCounts]":
+    def merge_equal(self) -> "tuple[IntArray, _RowGroupCounts]":
         """Merge groups of the same rows, by a 128-bit sum of row hashes; return size and rows per kind."""
         row = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(self.group)))
         by_group = np.argsort(self.group, kind="stable")

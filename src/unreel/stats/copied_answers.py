@@ -20,13 +20,13 @@ FEWEST_SHARED = 20
 """Minimum number of tasks that both annotators of a tested pair judged."""
 _ALARM_RATE = 0.01
 """False-alarm rate over all pairs together, by Bonferroni's correction."""
-MOST_PEOPLE = 12
+MAX_PEOPLE = 12
 """Maximum number of annotators, because the test compares each pair with all others."""
 _N_DRAWS = 100
 """Number of bootstrap resamples of tasks, for the standard error."""
 _N_ROUNDS = 30
 _FIRST_FACTOR = 0.7
-_LEAST_SPREAD = 0.05
+_MIN_SPREAD = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def find_copying_annotators(
     """Find pairs that seem to copy, from integer columns by answer; `None` if none is testable."""
     annotators, tasks, labels = (np.asarray(column) for column in (annotator, task, label))
     n_people, n_tasks = int(annotators.max()) + 1, int(tasks.max()) + 1
-    if not FEWEST_PEOPLE <= n_people <= MOST_PEOPLE:
+    if not FEWEST_PEOPLE <= n_people <= MAX_PEOPLE:
         return None
     answers = np.zeros((n_people, n_tasks, int(labels.max()) + 1))
     answers[annotators, tasks, labels] = 1
@@ -80,9 +80,9 @@ def _compute_agreement(answers: Array) -> _AgreementMatrices:
     n_shared = is_answered @ is_answered.T
     n_same = np.einsum("atl,btl->ab", answers, answers)
     frequencies = np.einsum("atl,bt->abl", answers, is_answered)
-    at_least_one = np.maximum(n_shared, 1)
-    by_chance = np.einsum("abl,bal->ab", frequencies, frequencies) / at_least_one**2
-    kappa = (n_same / at_least_one - by_chance) / np.where(by_chance < 1, 1 - by_chance, 1)
+    divisor = np.maximum(n_shared, 1)
+    by_chance = np.einsum("abl,bal->ab", frequencies, frequencies) / divisor**2
+    kappa = (n_same / divisor - by_chance) / np.where(by_chance < 1, 1 - by_chance, 1)
     return _AgreementMatrices(n_shared, n_same, by_chance, kappa)
 
 
@@ -112,7 +112,7 @@ def _iter_copying_annotators(
             explained = product
             excess = kappas[:, i, j] - explained
             products[i, j] = float(explained[0])
-            surprise[i, j] = excess[0] / max(excess[1:].std(), _LEAST_SPREAD)
+            surprise[i, j] = excess[0] / max(excess[1:].std(), _MIN_SPREAD)
         i, j = max(surprise, key=lambda pair: surprise[pair])
         if surprise[i, j] < limit:
             return

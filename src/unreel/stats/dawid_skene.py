@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from unreel.core.errors import InvalidValueError
 from unreel.stats.row_sample import Array, IntArray
 
-MOST_ROUNDS = 200
+MAX_ROUNDS = 200
 _STILL = 1e-6
 """Convergence threshold: maximum change of any probability in the last round."""
 _ERRORS = 10
@@ -31,18 +31,18 @@ class DawidSkeneFit:
 
     posterior: Array
     """Probability of each label of each task, `[task, label]`; each row sums to 1."""
-    shares: Array
+    class_proportions: Array
     """Frequency of each true label, `[label]`."""
     confusion: Array
     """Probability of each given label, `[annotator, true label, given label]`; each row sums to 1."""
     n_rounds: int
-    settled: bool
+    has_converged: bool
     """Whether the iteration converged."""
 
     @property
     def accuracy(self) -> Array:
         """Return `[annotator]`: the probability that the annotator gives the true label of a random task."""
-        right: Array = np.einsum("k,akk->a", self.shares, self.confusion)
+        right: Array = np.einsum("k,akk->a", self.class_proportions, self.confusion)
         return right
 
 
@@ -52,7 +52,7 @@ def dawid_skene(
     label: npt.ArrayLike,
     *,
     pull: float = 2.0,
-    most_rounds: int = MOST_ROUNDS,
+    max_rounds: int = MAX_ROUNDS,
     shape: tuple[int, int] = (0, 0),
 ) -> DawidSkeneFit:
     """Estimate annotator skills and true labels from the labels `[i]`.
@@ -75,7 +75,7 @@ def dawid_skene(
     answers = csr_array((ones, (cells, tasks)), shape=(n_people * n_labels, n_tasks))
     votes = csr_array((ones, (tasks, labels)), shape=(n_tasks, n_labels)).toarray()
     return _run_expectation_maximisation(
-        answers, _normalise_rows(votes), pull=pull, most_rounds=most_rounds
+        answers, _normalise_rows(votes), pull=pull, max_rounds=max_rounds
     )
 
 
@@ -84,9 +84,9 @@ def _run_expectation_maximisation(
     posterior: Array,
     *,
     pull: float,
-    most_rounds: int,
+    max_rounds: int,
 ) -> DawidSkeneFit:
-    """Alternate confusion tables and labels until stable, `most_rounds` at most, on the counts `answers`."""
+    """Alternate confusion tables and labels until stable, `max_rounds` at most, on the counts `answers`."""
     by_task = answers.T.tocsr()
     n_labels = posterior.shape[1]
     moved, n_rounds = np.inf, 0
@@ -94,9 +94,9 @@ def _run_expectation_maximisation(
         proportions = _normalise_rows(posterior.sum(axis=0, keepdims=True))[0]
         counts = np.asarray(answers @ posterior).reshape(-1, n_labels, n_labels)
         confusion = _estimate_confusion_tables(counts.transpose(0, 2, 1), pull=pull)
-        if moved <= _STILL or n_rounds >= most_rounds:
+        if moved <= _STILL or n_rounds >= max_rounds:
             return DawidSkeneFit(
-                posterior, proportions, confusion, n_rounds, settled=bool(moved <= _STILL)
+                posterior, proportions, confusion, n_rounds, has_converged=bool(moved <= _STILL)
             )
         logs = np.log(confusion).transpose(0, 2, 1).reshape(-1, n_labels)
         updated = _compute_softmax(
@@ -161,9 +161,9 @@ EQUAL_PULL = 1e6
 PULLS = (2.0, 10.0)
 """Prior strengths under which annotators may differ, the weakest first."""
 _N_FOLDS = 5
-_MOST_ROUNDS = 2_000
+MAX_CROSS_FIT_ROUNDS = 2_000
 """Maximum number of rounds; three annotators who differ need about 1,000 rounds to converge."""
-_LEAST_SHARE = 1e-10
+_MIN_PROPORTION = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +202,7 @@ def cross_fit_dawid_skene(
     n_tasks = len(np.unique(tasks))
     if n_tasks >= MANY_TASKS:
         skills = answers.fit(PULLS[0])
-        if skills.settled:
+        if skills.has_converged:
             equal = answers.fit(EQUAL_PULL)
             return CrossFittedDawidSkene(
                 answers.keep_unanimous_rest(skills.posterior, equal.posterior),
@@ -210,19 +210,21 @@ def cross_fit_dawid_skene(
                 weighs=True,
                 converged=True,
             )
-    equal = answers.fit(EQUAL_PULL, most_rounds=0 if n_tasks < FEWEST_TASKS else _MOST_ROUNDS)
+    equal = answers.fit(
+        EQUAL_PULL, max_rounds=0 if n_tasks < FEWEST_TASKS else MAX_CROSS_FIT_ROUNDS
+    )
     if not FEWEST_TASKS <= n_tasks < MANY_TASKS:
         return CrossFittedDawidSkene(
             equal.posterior, equal.accuracy, weighs=False, converged=n_tasks < FEWEST_TASKS
         )
-    alike = _HeldOutFit.of(answers, EQUAL_PULL)
+    equal_skills = _HeldOutFit.of(answers, EQUAL_PULL)
     best = max((_HeldOutFit.of(answers, pull) for pull in PULLS), key=lambda fit: fit.total)
-    gain = best.log_likelihood - alike.log_likelihood
+    gain = best.log_likelihood - equal_skills.log_likelihood
     weighs = best.converged and float(gain.sum()) > float(gain.std()) * len(gain) ** 0.5
     return CrossFittedDawidSkene(
-        posterior=answers.keep_unanimous_rest(best.posterior, alike.posterior)
+        posterior=answers.keep_unanimous_rest(best.posterior, equal_skills.posterior)
         if weighs
-        else alike.posterior,
+        else equal_skills.posterior,
         accuracy=(answers.fit(best.pull) if weighs else equal).accuracy,
         weighs=weighs,
         converged=best.converged,
@@ -233,19 +235,19 @@ def cross_fit_dawid_skene(
 class _AnswerIndexColumns:
     who: IntArray
     task: IntArray
-    said: IntArray
+    answer: IntArray
     shape: tuple[int, int]
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> "_AnswerIndexColumns":
         """Return the chosen answers, with their tasks numbered from 0."""
         _, task = np.unique(self.task[chosen], return_inverse=True)
-        return _AnswerIndexColumns(self.who[chosen], task, self.said[chosen], self.shape)
+        return _AnswerIndexColumns(self.who[chosen], task, self.answer[chosen], self.shape)
 
     @property
     def is_informative(self) -> npt.NDArray[np.bool_]:
         """Return, for each answer, whether its annotator gave more than one label."""
         given = np.zeros(self.shape, dtype=np.bool_)
-        given[self.who, self.said] = True
+        given[self.who, self.answer] = True
         informative: npt.NDArray[np.bool_] = given.sum(axis=1)[self.who] > 1
         return informative
 
@@ -253,16 +255,16 @@ class _AnswerIndexColumns:
         """Return `weighted`, with rows of `equal` where it contradicts all annotators of more than one label."""
         votes = np.zeros_like(weighted)
         known = self.is_informative
-        np.add.at(votes, (self.task[known], self.said[known]), 1)
+        np.add.at(votes, (self.task[known], self.answer[known]), 1)
         top = votes.argmax(axis=1)
         agreeing, total = votes.max(axis=1), votes.sum(axis=1)
         is_contradicted = weighted.argmax(axis=1) != top
         is_unanimous = (agreeing >= 2) & (total == agreeing)  # noqa: PLR2004  two who agree
         return np.where((is_contradicted & is_unanimous)[:, np.newaxis], equal, weighted)
 
-    def fit(self, pull: float, *, most_rounds: int = _MOST_ROUNDS) -> DawidSkeneFit:
+    def fit(self, pull: float, *, max_rounds: int = MAX_CROSS_FIT_ROUNDS) -> DawidSkeneFit:
         return dawid_skene(
-            self.who, self.task, self.said, pull=pull, most_rounds=most_rounds, shape=self.shape
+            self.who, self.task, self.answer, pull=pull, max_rounds=max_rounds, shape=self.shape
         )
 
 
@@ -294,13 +296,17 @@ class _HeldOutFit:
                 is_counted = np.full(len(folds), fill_value=True)
             skills = answers.only(is_counted & (folds != fold)).fit(pull)
             held_out = folds == fold
-            converged &= skills.settled
+            converged &= skills.has_converged
             known = held_out & is_counted
-            tables = np.log(skills.confusion[answers.who[known], :, answers.said[known]])
+            tables = np.log(skills.confusion[answers.who[known], :, answers.answer[known]])
             np.add.at(logs, answers.task[known], tables)
             # Equal annotators count as in a majority vote, in which all labels have the same prior.
-            proportions = skills.shares if pull < EQUAL_PULL else np.full(n_labels, 1 / n_labels)
-            logs[np.unique(answers.task[held_out])] += np.log(np.maximum(proportions, _LEAST_SHARE))
+            proportions = (
+                skills.class_proportions if pull < EQUAL_PULL else np.full(n_labels, 1 / n_labels)
+            )
+            logs[np.unique(answers.task[held_out])] += np.log(
+                np.maximum(proportions, _MIN_PROPORTION)
+            )
         top = logs.max(axis=1, keepdims=True)
         chances = np.exp(logs - top)
         total = chances.sum(axis=1, keepdims=True)

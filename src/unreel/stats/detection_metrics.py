@@ -200,10 +200,10 @@ def measure_probability_calibration(
         nothing = Unmeasured("no rows")
         return CalibrationMetrics(ece=nothing, brier=nothing, bins=())
     if bins < 1:
-        raise InvalidValueError(f"calibration needs at least one bin, got {bins}. Use 10")
+        raise InvalidValueError(f"bins must be at least 1, got {bins}")
     if reported.min() < 0 or reported.max() > 1:
         raise InvalidValueError(
-            f"probabilities lie in 0..1, got {reported.min()}..{reported.max()}. Map scores to probabilities"
+            f"probabilities must be between 0 and 1, got {reported.min()} to {reported.max()}"
         )
     squares = (reported - truth) ** 2
     brier = bootstrap_mean(squares, seed=seed, clusters=clusters, bounds=(0, 1), level=level)
@@ -242,8 +242,8 @@ def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -
     bins = np.flatnonzero(find_run_starts(number))
 
     def distances(weights: Array) -> Array:
-        told_less_true = np.add.reduceat(weights * gap, bins, axis=1)
-        signed: Array = told_less_true / weights.sum(axis=1, keepdims=True)
+        weighted_gap = np.add.reduceat(weights * gap, bins, axis=1)
+        signed: Array = weighted_gap / weights.sum(axis=1, keepdims=True)
         return signed
 
     observed = distances(sample.observed)[0]
@@ -251,9 +251,9 @@ def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -
     too_few = explain_too_few_clusters(sample, level=level)
     if too_few:
         return Unmeasured(f"{too_few}; the bare value is {value:.4g}")
-    replicates = resample_statistic(distances, sample, seed=seed, level=level)
-    n_clusters = float(replicates.n_clusters.min())
-    noise = np.abs(replicates.values - observed).sum(axis=1)
+    replicates, n_independent = resample_statistic(distances, sample, seed=seed, level=level)
+    n_clusters = float(n_independent.min())
+    noise = np.abs(replicates - observed).sum(axis=1)
     if noise.max() <= ROUNDING:
         low, high = bound_constant_statistic(
             value, StatisticLimits(0.0, 1.0, sample.n_free), level=level
@@ -261,7 +261,7 @@ def _estimate_calibration_error(sample: RowSample, *, seed: int, level: float) -
     else:
         tail = compute_tail_fraction(n_clusters, level=level)
         low = max(0.0, value - float(np.quantile(noise, 1 - tail)))
-        high = max(value, float(np.quantile(np.abs(replicates.values).sum(axis=1), 1 - tail)))
+        high = max(value, float(np.quantile(np.abs(replicates).sum(axis=1), 1 - tail)))
     return Estimate(
         value=value, low=low, high=high, n=sample.n_rows, n_clusters=int(n_clusters), level=level
     )

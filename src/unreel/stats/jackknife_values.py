@@ -16,13 +16,13 @@ import numpy.typing as npt
 from unreel.core.estimate import Estimate
 from unreel.stats.label_digests import LabelDigestList
 
-MOST_GROUPS = 100
+MAX_GROUPS = 100
 """Maximum number of groups; more would cost time and hardly narrow an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class JackknifeGroups:
-    """Numbers of scenes and creators, which assign them in turn to at most `MOST_GROUPS` groups."""
+    """Numbers of scenes and creators, which assign them in turn to at most `MAX_GROUPS` groups."""
 
     scenes: LabelDigestList = field(default_factory=LabelDigestList)
     creators: dict[str, int] = field(default_factory=dict)

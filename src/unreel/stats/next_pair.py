@@ -21,12 +21,12 @@ SPREAD = 1.5
 """Prior standard deviation of strengths, with which most comparisons are far from certain."""
 _SPREADS = (0.2, 5.0)
 """Minimum and maximum of the standard deviation of strengths that is estimated from results."""
-_DOUBT = 0.4
+_LOG_SPREAD_SD = 0.4
 """Prior standard deviation of the logarithm of the spread: 0.7 to 3.3 in 95 % of cases."""
-MOST = 2000
+MAX_COMPETITORS = 2000
 """Maximum number of competitors; the posterior stores the square of their number."""
 _STEPS = 50
-_SETTLED = 1e-9
+_TOLERANCE = 1e-9
 _PROBIT = math.sqrt(math.pi / 8)
 """Scale at which the logistic curve approximates the normal one."""
 _WIDTH = math.sqrt(math.pi * math.log(2) / 2)
@@ -55,9 +55,9 @@ def estimate_strength_posterior(wins: Array, *, spread: float | None = None) -> 
     table of counts, or is too large.
     """
     size = len(wins)
-    if wins.shape != (size, size) or not 1 < size <= MOST or not np.all(wins >= 0):
+    if wins.shape != (size, size) or not 1 < size <= MAX_COMPETITORS or not np.all(wins >= 0):
         raise InvalidValueError(
-            f"results of 2 to {MOST} competitors are a square of counts. Count wins of row over column"
+            f"results of 2 to {MAX_COMPETITORS} competitors are a square of counts. Count wins of row over column"
         )
     mean, precision = _fit_strengths(
         wins, _estimate_strength_spread(wins) if spread is None else spread
@@ -80,7 +80,7 @@ def _estimate_strength_spread(wins: Array) -> float:
         mode[:], precision = _fit_strengths(results, spread, start=mode)
         log_likelihood = -(results * np.logaddexp(0.0, mode[None, :] - mode[:, None])).sum()
         prior = mode @ mode / spread**2 / 2 + len(mode) * log_spread
-        away = (log_spread - math.log(SPREAD)) / _DOUBT
+        away = (log_spread - math.log(SPREAD)) / _LOG_SPREAD_SD
         return float(prior - log_likelihood + np.linalg.slogdet(precision)[1] / 2 + away**2 / 2)
 
     ends = (math.log(_SPREADS[0]), math.log(_SPREADS[1]))
@@ -109,7 +109,7 @@ def _fit_strengths(
         step = np.linalg.solve(precision, slope)
         # Limit long steps, which overshoot if one side always wins.
         mean = mean + step * min(1.0, 2.0 / max(np.abs(step).max(), 1e-300))
-        if np.abs(step).max() < _SETTLED:
+        if np.abs(step).max() < _TOLERANCE:
             break
     return mean, precision
 

@@ -46,9 +46,9 @@ def mid_p_interval(share: float, n: float, *, level: float) -> tuple[float, floa
     tail, count = (1 - level) / 2, share * n
 
     def chance_above(p: float) -> float:
-        at_least = float(betainc(count, n - count + 1, p)) if count > 0 else 1.0
+        upper_tail = float(betainc(count, n - count + 1, p)) if count > 0 else 1.0
         more = float(betainc(count + 1, n - count, p)) if count < n else 0.0
-        return (at_least + more) / 2
+        return (upper_tail + more) / 2
 
     low = _bisect_for_level(chance_above, tail, 0.0, share) if count > 0 else 0.0
     high = _bisect_for_level(chance_above, 1 - tail, share, 1.0) if count < n else 1.0
@@ -108,9 +108,7 @@ def _bisect_for_level(
 def central_normal_quantile(level: float) -> float:
     """Return the number of standard deviations on each side that contain the fraction `level`."""
     if not 0 < level < 1:
-        raise InvalidValueError(
-            f"a level must be between 0 and 1, got {level}. Use 0.95 for a 95 % interval"
-        )
+        raise InvalidValueError(f"level must be between 0 and 1, got {level}")
     return -NormalDist().inv_cdf((1 - level) / 2)
 
 
@@ -131,13 +129,13 @@ class WeightedProportion:
 
 
 def sum_weighted_proportions(
-    shares: Sequence[WeightedProportion], *, level: float = 0.95
+    proportions: Sequence[WeightedProportion], *, level: float = 0.95
 ) -> Measured:
     """Compute the sum of weighted proportions with its confidence interval; n counts all trials."""
-    if not shares or any(share.n == 0 for share in shares):
+    if not proportions or any(share.n == 0 for share in proportions):
         return Unmeasured("nothing was counted")
-    value = below = above = spread = doubt = 0.0
-    for share in shares:
+    value = below = above = spread = welch_denominator = 0.0
+    for share in proportions:
         p = share.successes / share.n
         low, high = mid_p_interval(p, share.n, level=level)
         ends = sorted((share.weight * (low - p), share.weight * (high - p)))
@@ -145,14 +143,14 @@ def sum_weighted_proportions(
         below += ends[0] ** 2
         above += ends[1] ** 2
         spread += (ends[1] - ends[0]) ** 2
-        doubt += (ends[1] - ends[0]) ** 4 / share.n
-    n = sum(share.n for share in shares)
+        welch_denominator += (ends[1] - ends[0]) ** 4 / share.n
+    n = sum(share.n for share in proportions)
     return Estimate(
         value=value,
         low=value - math.sqrt(below),
         high=value + math.sqrt(above),
         n=n,
         # Satterthwaite's method: a share with few trials and most of the variance decides.
-        n_clusters=round(spread**2 / doubt) if doubt else n,
+        n_clusters=round(spread**2 / welch_denominator) if welch_denominator else n,
         level=level,
     )

@@ -4,7 +4,7 @@ import numpy as np
 
 from unreel.stats.bootstrap import ROUNDING
 from unreel.stats.proportion import central_normal_quantile
-from unreel.stats.resampling import MOST_UNDEFINED, compute_min_clusters
+from unreel.stats.resampling import MAX_UNDEFINED, compute_min_clusters
 from unreel.stats.row_sample import Array
 
 _STEPS = 14
@@ -21,7 +21,7 @@ def compute_proportion_intervals(
     resamples agree or the scenes are too few to resample.
     """
     known = np.isfinite(replicates)
-    enough = known.sum(axis=0) >= (1 - MOST_UNDEFINED) * len(replicates)
+    enough = known.sum(axis=0) >= (1 - MAX_UNDEFINED) * len(replicates)
     off = np.where(known, replicates - values, 0.0)
     count = np.maximum(known.sum(axis=0), 1)
     variance = (off**2).sum(axis=0) / count - (off.sum(axis=0) / count) ** 2
@@ -57,10 +57,10 @@ def _compute_effective_trials(
     return worth
 
 
-def mid_p_intervals(shares: Array, n: Array, *, level: float) -> tuple[Array, Array]:
+def mid_p_intervals(proportions: Array, n: Array, *, level: float) -> tuple[Array, Array]:
     """Compute `stats.proportion.mid_p_interval` for arrays of shares."""
     tail = (1 - level) / 2
-    clipped = np.clip(np.nan_to_num(shares), 0.0, 1.0)
+    clipped = np.clip(np.nan_to_num(proportions), 0.0, 1.0)
     low = np.zeros_like(clipped)
     inside = clipped > ROUNDING
     low[inside] = 1 - _compute_upper_bound(1 - clipped[inside], n[inside], tail)

@@ -22,7 +22,7 @@ _WINNER = LazyImport("evalica:Winner", extra="eval")
 
 # Far below any interval width, reached in a few hundred rounds unless one side nearly always wins.
 _TOLERANCE = 1e-8
-_MOST_ROUNDS = 10_000
+_MAX_ROUNDS = 10_000
 # Maximum number of names in one reason; "..." replaces the others.
 _NAMED = 5
 
@@ -122,8 +122,8 @@ class _BattleTable:
         """Return the reason why these battle results determine no strengths; "" if they do."""
         count, group = self.groups(weights, connection="weak")
         if count > 1:
-            apart = self._name(group == group[0]), self._name(group != group[0])
-            return f"no battle links {apart[0]} with {apart[1]}"
+            groups = self._name(group == group[0]), self._name(group != group[0])
+            return f"no battle links {groups[0]} with {groups[1]}"
         count, group = self.groups(weights, connection="strong")
         if count > 1:
             across = group[self.winner] != group[self.loser]
@@ -139,8 +139,8 @@ class _BattleTable:
     def strengths(self) -> Statistic:
         """Return the statistic that computes log strengths, one column per competitor; NaN if undefined."""
         solve, winner = _BRADLEY_TERRY.load(), _WINNER.load()
-        sides = {1.0: winner.X, 0.5: winner.Draw, 0.0: winner.Y}
-        winners = [sides[points] for points in self.points.tolist()]
+        winner_by_points = {1.0: winner.X, 0.5: winner.Draw, 0.0: winner.Y}
+        winners = [winner_by_points[points] for points in self.points.tolist()]
         xs, ys = self.first.tolist(), self.second.tolist()
 
         def fit_once(weights: Array) -> Array:
@@ -148,9 +148,9 @@ class _BattleTable:
             if self.groups(weights, connection="strong")[0] > 1:
                 return undefined
             result = solve(
-                xs, ys, winners, weights=weights, tolerance=_TOLERANCE, limit=_MOST_ROUNDS
+                xs, ys, winners, weights=weights, tolerance=_TOLERANCE, limit=_MAX_ROUNDS
             )
-            if result.iterations >= _MOST_ROUNDS:
+            if result.iterations >= _MAX_ROUNDS:
                 return undefined
             strengths = np.log(result.scores.sort_index().to_numpy(dtype=np.float64))
             centred: Array = strengths - strengths.mean()
@@ -169,9 +169,9 @@ def _estimate_strengths(
     values = strengths(sample.observed)[0]
     if np.isnan(values).any():
         return [Unmeasured("one side nearly always wins, so strengths do not settle")] * len(values)
-    replicates = resample_statistic(strengths, sample, seed=seed, level=level)
+    replicates, _ = resample_statistic(strengths, sample, seed=seed, level=level)
     measured: list[Measured] = []
-    for value, column, n in zip(values.tolist(), replicates.values.T, fought.tolist(), strict=True):
+    for value, column, n in zip(values.tolist(), replicates.T, fought.tolist(), strict=True):
         interval = compute_bootstrap_interval(
             value, column, n_clusters=sample.n_clusters, level=level
         )

@@ -13,7 +13,6 @@ clips have no creator: they vary by scene only.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -27,23 +26,16 @@ RESAMPLES = 2_000
 # The variance that is counted twice is the smallest part, so fewer resamples are sufficient.
 _CELL_RESAMPLES = 500
 # Maximum fraction of undefined resamples; an interval without more of them would be misleading.
-MOST_UNDEFINED = 0.1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ResampledStatistic:
-    """Values of a statistic in resamples (lines), for one statistic or several (columns)."""
-
-    values: Array
-    n_clusters: Array
-    """Number of independent clusters with the same uncertainty of the spread: the number of scenes, or fewer if a
-    few creators cause most of the spread."""
+MAX_UNDEFINED = 0.1
 
 
 def resample_statistic(
     statistic: Statistic, sample: RowSample, *, seed: int, level: float
-) -> ResampledStatistic:
-    """Compute the statistic of `RESAMPLES` resamples, in bounded memory.
+) -> tuple[Array, Array]:
+    """Compute the statistic of `RESAMPLES` resamples (lines), in bounded memory.
+
+    Also return, for each column, the number of independent clusters with the same uncertainty of the
+    spread: the number of scenes, or fewer if a few creators cause most of the spread.
 
     If the creators are fewer than an interval at `level` needs, clips are resampled by scene only,
     and the result is valid for these creators only.
@@ -51,9 +43,7 @@ def resample_statistic(
     rng = np.random.default_rng(seed)
     values = _draw_replicates(statistic, sample.scenes, RESAMPLES, block=sample.block, rng=rng)
     if sample.ties.n_creators < compute_min_clusters(level):
-        return ResampledStatistic(
-            values, np.full(values.shape[1:], sample.n_clusters, dtype=np.float64)
-        )
+        return values, np.full(values.shape[1:], sample.n_clusters, dtype=np.float64)
     without = np.concatenate([statistic(weights) for weights in sample.without_creators()])
     cells = sample.cells
     per_cell = _draw_replicates(statistic, cells, _CELL_RESAMPLES, block=sample.block, rng=rng)
@@ -64,8 +54,12 @@ def resample_statistic(
     twice = compute_shared_variance(by_scene, by_creator, by_cell, sample.crossing)
     total = by_scene + by_creator - twice
     # Satterthwaite's degrees of freedom of a sum of variances.
-    doubt = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
-    free = np.where(total > 0, total**2 / np.where(doubt > 0, doubt, 1), sample.n_clusters - 1)
+    welch_denominator = by_scene**2 / (sample.n_clusters - 1) + by_creator**2 / (len(without) - 1)
+    free = np.where(
+        total > 0,
+        total**2 / np.where(welch_denominator > 0, welch_denominator, 1),
+        sample.n_clusters - 1,
+    )
     spread = np.sqrt(total * free / (free + 1))
     centre = statistic(sample.observed)[0]
     from scipy.special import ndtri
@@ -74,7 +68,7 @@ def resample_statistic(
     normal = ndtri((np.arange(len(values)) + 0.5) / len(values))
     normal = normal.reshape(-1, *([1] * (values.ndim - 1)))
     shape = np.where(sd > 0, (values - centre) / np.where(sd > 0, sd, 1), normal)
-    return ResampledStatistic(centre + shape * spread, free + 1)
+    return centre + shape * spread, free + 1
 
 
 def compute_min_clusters(level: float) -> int:
@@ -119,8 +113,8 @@ def compute_shared_variance(
     nothing else.
     """
     crossed, per_scene, per_creator = crossing
-    strange = crossed * (by_scene / per_scene + by_creator / per_creator)
-    shared = (by_cell - strange) / (1 - crossed * (1 / per_scene + 1 / per_creator))
+    unshared = crossed * (by_scene / per_scene + by_creator / per_creator)
+    shared = (by_cell - unshared) / (1 - crossed * (1 / per_scene + 1 / per_creator))
     return np.clip(shared, 0, np.minimum(by_scene, by_creator))
 
 
@@ -128,7 +122,7 @@ def _compute_row_variance(values: Array) -> Array:
     """Return the variance over the lines; NaN if too many lines have no value."""
     known = np.isfinite(values)
     n = known.sum(axis=0)
-    n = np.where(n < (1 - MOST_UNDEFINED) * len(values), np.nan, n)
+    n = np.where(n < (1 - MAX_UNDEFINED) * len(values), np.nan, n)
     mean = np.where(known, values, 0).sum(axis=0) / n
     variance: Array = (np.where(known, values - mean, 0) ** 2).sum(axis=0) / n
     return variance

@@ -19,7 +19,7 @@ from unreel.stats.clusters import (
     count_chosen_rows,
     count_distinct_values,
 )
-from unreel.stats.jackknife_values import MOST_GROUPS
+from unreel.stats.jackknife_values import MAX_GROUPS
 
 __all__ = (
     "Array",
@@ -137,15 +137,15 @@ class RowSample:
         scene, creator = self.ties.scene, self.ties.creator
         # The factor 37 spreads the cells of a scene, and those of a creator, over all groups.
         numbers = {"scene": scene, "creator": creator, "cell": scene + 37 * creator}[kind]
-        group = numbers % MOST_GROUPS
+        group = numbers % MAX_GROUPS
         if kind != "scene":
-            group = np.where(creator == NOBODY, MOST_GROUPS, group)
+            group = np.where(creator == NOBODY, MAX_GROUPS, group)
         return JackknifeGroupCounts.of(group, self.starts, block=self.block)
 
     def without_creators(self) -> Iterator[Array]:
         """Yield blocks of weights that leave out a creator per line, or several if there are very many."""
         _, index = np.unique(self.ties.creator, return_inverse=True)
-        group = np.where(self.ties.creator == NOBODY, NOBODY, index % MOST_GROUPS)
+        group = np.where(self.ties.creator == NOBODY, NOBODY, index % MAX_GROUPS)
         return self._without(group, np.unique(group[group != NOBODY]))
 
     def _without(self, group: IntArray, left_out: IntArray) -> Iterator[Array]:
@@ -171,18 +171,18 @@ class JackknifeGroupCounts:
 
     @classmethod
     def of(cls, group: npt.NDArray[Any], starts: IntArray, *, block: int) -> "JackknifeGroupCounts":
-        """Count sorted rows by `group`; distinct rows begin at `starts`. Group `MOST_GROUPS` stays."""
+        """Count sorted rows by `group`; distinct rows begin at `starts`. Group `MAX_GROUPS` stays."""
         counts = np.diff(starts, append=len(group))
         key = np.repeat(np.arange(len(starts)), counts)
         key += group.astype(np.int64) * len(starts)
-        n_keys = (MOST_GROUPS + 1) * len(starts)
+        n_keys = (MAX_GROUPS + 1) * len(starts)
         if n_keys > 4 * len(key):
             keys, times = np.unique(key, return_counts=True)
         else:
             times = np.bincount(key, minlength=n_keys)
             keys = np.flatnonzero(times)
             times = times[keys]
-        first = np.searchsorted(keys, np.arange(MOST_GROUPS + 1) * len(starts))
+        first = np.searchsorted(keys, np.arange(MAX_GROUPS + 1) * len(starts))
         return cls(
             counts[np.newaxis].astype(np.float64),
             (keys % len(starts))[: first[-1]].astype(np.int32),
@@ -193,8 +193,8 @@ class JackknifeGroupCounts:
 
     def without_each(self) -> Iterator[Array]:
         """Yield blocks of weights with each group left out, one group per line."""
-        for start in range(0, MOST_GROUPS, self.block):
-            lines = range(start, min(start + self.block, MOST_GROUPS))
+        for start in range(0, MAX_GROUPS, self.block):
+            lines = range(start, min(start + self.block, MAX_GROUPS))
             weights = np.repeat(self.observed, len(lines), axis=0)
             for line, group in enumerate(lines):
                 rows = slice(self.starts[group], self.starts[group + 1])

@@ -89,8 +89,8 @@ def compute_log_start_weight(start: int) -> float:
     return -math.log((number + 1) * (number + 2))
 
 
-def compute_trend_evidence(values: Array, sign: int, least: float = 0.0) -> Array:
-    """Compute log evidence of rise (`sign` 1) or fall (-1) by value; -inf below a change of `least`."""
+def compute_trend_evidence(values: Array, sign: int, min_change: float = 0.0) -> Array:
+    """Compute log evidence of rise (`sign` 1) or fall (-1) by value; -inf below a change of `min_change`."""
     x = np.arange(len(values), dtype=np.float64)
     y = values - (values[0] if len(values) else 0.0)
     n = x + 1
@@ -102,7 +102,7 @@ def compute_trend_evidence(values: Array, sign: int, least: float = 0.0) -> Arra
     log_evidence = _compute_log_t_evidence(
         total, slopes * product, SLOPE_SD**2 * spread, n_free=n - 1, floor=floor
     )
-    return np.where((sign * slopes > 0) & (sign * slopes * x >= least), log_evidence, -np.inf)
+    return np.where((sign * slopes > 0) & (sign * slopes * x >= min_change), log_evidence, -np.inf)
 
 
 def compute_mean_evidence(values: Array, limit: float, sign: int) -> Array:

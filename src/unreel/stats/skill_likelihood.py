@@ -10,7 +10,7 @@ from unreel.stats.row_sample import Array, BoolArray, IntArray
 
 REAL = -1
 """Value of `creator` for a real clip."""
-_LEAST = 1e-12
+_MIN_DENOMINATOR = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,14 +58,6 @@ class SkillTermLayout:
         return {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(names)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LikelihoodDerivatives:
-    """Slope and expected curvature of each row's log-likelihood in the log-odds."""
-
-    score: Array
-    expected: Array
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EqualProbabilityCounts:
     """Counts of equally probable answers: reviewer by creator; single ones with nuisance variables."""
@@ -78,7 +70,7 @@ class EqualProbabilityCounts:
     """1 if the clip is generated, otherwise 0."""
     nuisance: Array
     n: Array
-    said: Array
+    n_generated: Array
     """Number of the `n` answers that are "generated"."""
 
     @classmethod
@@ -99,7 +91,7 @@ class EqualProbabilityCounts:
             made=(source + REAL != REAL).astype(np.float64),
             nuisance=np.zeros((len(occurs), 0)),
             n=n[occurs],
-            said=n_generated[occurs].astype(np.float64),
+            n_generated=n_generated[occurs].astype(np.float64),
         )
 
     @classmethod
@@ -114,7 +106,7 @@ class EqualProbabilityCounts:
             made=(answers.creator != REAL).astype(np.float64),
             nuisance=answers.nuisance,
             n=np.ones(len(answers.reviewer)),
-            said=answers.generated.astype(np.float64),
+            n_generated=answers.generated.astype(np.float64),
         )
 
     def odds(self, terms: Array) -> Array:
@@ -131,33 +123,32 @@ class EqualProbabilityCounts:
         """Return the log-likelihood of each row."""
         log_odds = self.odds(terms)
         if guess == 0:
-            certain: Array = self.said * log_odds - self.n * np.logaddexp(0.0, log_odds)
+            certain: Array = self.n_generated * log_odds - self.n * np.logaddexp(0.0, log_odds)
             return certain
         chance = guess + (1 - 2 * guess) * _compute_logistic(log_odds)
-        missed = self.n - self.said
-        slipping: Array = self.said * np.log(chance) + missed * np.log1p(-chance)
+        missed = self.n - self.n_generated
+        slipping: Array = self.n_generated * np.log(chance) + missed * np.log1p(-chance)
         return slipping
 
     def likelihood(self, terms: Array, guess: float) -> float:
         """Return the log-likelihood of all rows together."""
         return float(self.likelihoods(terms, guess).sum())
 
-    def weigh(self, terms: Array, guess: float) -> LikelihoodDerivatives:
-        """Compute the slope and the expected curvature of the log-likelihood of each row."""
+    def weigh(self, terms: Array, guess: float) -> tuple[Array, Array]:
+        """Compute slope and expected curvature of the log-likelihood of each row in the log-odds."""
         bare = _compute_logistic(self.odds(terms))
         if guess == 0:
-            return LikelihoodDerivatives(self.said - self.n * bare, self.n * bare * (1 - bare))
+            return self.n_generated - self.n * bare, self.n * bare * (1 - bare)
         chance = guess + (1 - 2 * guess) * bare
         steep = (1 - 2 * guess) * bare * (1 - bare)
         spread = chance * (1 - chance)
-        return LikelihoodDerivatives(
-            (self.said - self.n * chance) * steep / spread, self.n * steep**2 / spread
-        )
+        score = (self.n_generated - self.n * chance) * steep / spread
+        return score, self.n * steep**2 / spread
 
     def with_floor(self, terms: Array, guess: float) -> "EqualProbabilityCounts":
         """Return the rows with the guess rate as one more nuisance variable, by the effect on the log-odds."""
         bare = _compute_logistic(self.odds(terms))
-        moved = (1 - 2 * bare) / np.maximum((1 - 2 * guess) * bare * (1 - bare), _LEAST)
+        moved = (1 - 2 * bare) / np.maximum((1 - 2 * guess) * bare * (1 - bare), _MIN_DENOMINATOR)
         return replace(
             self,
             shape=replace(self.shape, n_nuisances=self.shape.n_nuisances + 1),

@@ -35,22 +35,22 @@ from unreel.stats.skill_likelihood import (
 
 FEW_SLIPS = 0.02
 """Prior mean of the guess rate; small rates are more likely than large ones."""
-MOST_GUESS = 0.03
+MAX_GUESS = 0.03
 """Maximum guess rate. A larger one would absorb differences between reviewers, as in Video Reality
 Test's counts, where some recognise Sora's watermark and some do not.
 """
 _COIN = 0.5
 SPREAD = 3.0
 """Prior standard deviation of every term: 95 % lie within 6 log-odds."""
-_NEARLY_CONSTANT = 2 * MOST_GUESS
+_NEARLY_CONSTANT = 2 * MAX_GUESS
 """Maximum fraction of the rarer answer that slips alone can cause, as the mean over real and generated clips."""
 _CLEAR_GAIN = 3.3
 """Minimum gain in log-likelihood of one more term; chance alone gives as much in 1 % of cases."""
 _CLEAR_LOSS = -1.0
 """Minimum gain over one chance for every clip, which the terms can nearly imitate if creators are alike."""
-_LEAST_CHANCE = 1e-12
+_MIN_CHANCE = 1e-12
 _STEPS = 200
-_SETTLED = 1e-8
+_TOLERANCE = 1e-8
 _HALVINGS = 30
 
 
@@ -202,7 +202,7 @@ def _estimate_guess_rate(
 
     without = unlikely(0.0)
     optimum = minimize_scalar(
-        unlikely, bounds=(0.0, MOST_GUESS), method="bounded", options={"xatol": 1e-4}
+        unlikely, bounds=(0.0, MAX_GUESS), method="bounded", options={"xatol": 1e-4}
     )
     return float(optimum.x) if optimum.fun < without else 0.0
 
@@ -219,9 +219,9 @@ def _fit_terms(
     terms = np.zeros(counts.shape.n_terms) if start is None else start.copy()
     height = counts.likelihood(terms, guess) - pull * float(terms @ terms) / 2
     for _ in range(_STEPS):
-        weights = counts.weigh(terms, guess)
-        slope = counts.slope(weights.score) - pull * terms
-        curve = counts.curve(weights.expected) + pull * np.eye(len(terms))
+        score, curvature = counts.weigh(terms, guess)
+        slope = counts.slope(score) - pull * terms
+        curve = counts.curve(curvature) + pull * np.eye(len(terms))
         step = np.linalg.solve(curve, slope)
         for _ in range(_HALVINGS):
             higher = terms + step
@@ -230,7 +230,7 @@ def _fit_terms(
                 terms, height = higher, reached
                 break
             step = step / 2
-        if np.abs(step).max(initial=0.0) < _SETTLED:
+        if np.abs(step).max(initial=0.0) < _TOLERANCE:
             break
     return terms, height
 
@@ -243,12 +243,12 @@ def _detect_blind_reviewers(counts: EqualProbabilityCounts, likelihoods: Array) 
         return np.bincount(counts.reviewer, column, size).astype(np.float64)
 
     def share(chosen: Array) -> Array:
-        rate: Array = count(chosen * counts.said) / np.maximum(count(chosen * counts.n), 1.0)
+        rate: Array = count(chosen * counts.n_generated) / np.maximum(count(chosen * counts.n), 1.0)
         return rate
 
     n, rates = count(counts.n), share(np.ones(len(counts.n)))
     of_real, of_made = share(1 - counts.made), share(counts.made)
-    certain = np.clip(rates, _LEAST_CHANCE, 1 - _LEAST_CHANCE)
+    certain = np.clip(rates, _MIN_CHANCE, 1 - _MIN_CHANCE)
     one_chance = n * (rates * np.log(certain) + (1 - rates) * np.log1p(-certain))
     gain = count(likelihoods) - one_chance
     rarer = np.minimum(of_real + of_made, 2 - of_real - of_made) / 2
@@ -277,15 +277,15 @@ def _estimate_term_variance(
     model: SkillModelPrior,
 ) -> Array:
     """Return the larger of sandwich and curvature variance per term, with a fitted guess rate."""
-    weights = rows.weigh(terms, guess)
+    _, curvature = rows.weigh(terms, guess)
     single = EqualProbabilityCounts.one_by_one(answers, rows.shape)
-    score = single.weigh(terms, guess).score
+    score, _ = single.weigh(terms, guess)
     pull = np.full(len(terms), model.spread**-2)
     if model.guess is None and guess > 0:
         rows, single = (counts.with_floor(terms, guess) for counts in (rows, single))
         pull = np.append(pull, FEW_SLIPS**-2)
         centre = np.pad(centre, ((0, 0), (0, 1)))
-    inverse = np.linalg.inv(rows.curve(weights.expected) + np.diag(pull))
+    inverse = np.linalg.inv(rows.curve(curvature) + np.diag(pull))
     occurs = np.bincount(answers.scene) > 0
     n_scenes = int(occurs.sum())
     by_scene = single.slopes(score, (np.cumsum(occurs) - 1)[answers.scene], n_scenes)

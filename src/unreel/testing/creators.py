@@ -101,14 +101,12 @@ class CreatorKit:
         assert name.isprintable()
         assert creator.name == name
 
-    def test_it_says_what_its_clips_count_as_and_what_it_starts_from(
-        self, creator: Creator
-    ) -> None:
+    def test_declares_counts_and_input_kinds(self, creator: Creator) -> None:
         assert isinstance(creator.side, ClipClass)
         assert creator.settings
         assert all(isinstance(setting, CreatorInput) for setting in creator.settings)
 
-    def test_a_clip_is_a_plain_file_in_its_workplace_and_a_failure_has_a_detail(
+    def test_clips_are_plain_files_and_failures_have_details(
         self, creator: Creator, tmp_path: Path
     ) -> None:
         outcomes = self._make(creator, self.briefs(tmp_path / "real", creator), tmp_path)
@@ -122,7 +120,7 @@ class CreatorKit:
             assert not outcome.file.is_symlink()
             assert outcome.file.stat().st_size
 
-    def test_it_tells_how_a_clip_came_about(self, creator: Creator, tmp_path: Path) -> None:
+    def test_records_provenance(self, creator: Creator, tmp_path: Path) -> None:
         for clip, _ in self._make(creator, self.briefs(tmp_path / "real", creator), tmp_path):
             if not isinstance(clip, GeneratedClip):
                 continue
@@ -169,9 +167,7 @@ class CreatorKit:
         assert all(isinstance(outcome, GeneratedClip | Failure) for outcome in outcomes)
         assert _digest_files(tmp_path / "real") == before
 
-    def test_nothing_is_written_outside_of_the_workplace(
-        self, creator: Creator, tmp_path: Path
-    ) -> None:
+    def test_writes_only_into_its_folder(self, creator: Creator, tmp_path: Path) -> None:
         briefs = self.briefs(tmp_path / "real", creator)
         before = _digest_files(tmp_path)
         self._make(creator, briefs, tmp_path)

@@ -34,7 +34,7 @@ T = TypeVar("T")
 _RATE = 25
 
 
-def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
+def sample_clip_input(name: str, *, n_frames: int = 4) -> ClipInput:
     """Build a sample clip of two seconds with real JPEG frames of a moving edge."""
     frames = tuple(
         ShownFrame(index=i, at_s=Fraction(i, _RATE), width=64, height=48, jpeg=_draw_edge_jpeg(i))
@@ -63,7 +63,7 @@ def sample_exhibit(name: str, *, n_frames: int = 4) -> ClipInput:
     )
 
 
-def sample_sheets() -> list[ReviewRequest]:
+def sample_requests() -> list[ReviewRequest]:
     """Return sample review requests of every protocol, one of them about a pair of clips."""
     requests = []
     for number in range(12):
@@ -73,7 +73,7 @@ def sample_sheets() -> list[ReviewRequest]:
             key=digest("sample question", str(number)),
             instrument=protocol.instrument,
             prompt="Is this real?",
-            inputs=tuple(sample_exhibit(name) for name in names),
+            inputs=tuple(sample_clip_input(name) for name in names),
             condition=Condition(),
         )
         requests.append(request)
@@ -92,22 +92,22 @@ class ReviewerKit:
 
     def test_its_name_is_stable_and_fits_on_a_line(self, reviewer: Reviewer) -> None:
         name = reviewer.name
-        run(reviewer, lambda: _answer_all(reviewer, sample_sheets()))
+        run(reviewer, lambda: _answer_all(reviewer, sample_requests()))
         assert name
         assert name.isprintable()
         assert reviewer.name == name
 
-    def test_it_says_what_it_wants_to_be_shown(self, reviewer: Reviewer) -> None:
+    def test_declares_input_kinds_and_box_space(self, reviewer: Reviewer) -> None:
         assert all(isinstance(material, InputKind) for material in reviewer.wants)
 
     def test_it_declares_the_space_of_its_boxes(self, reviewer: Reviewer) -> None:
-        declared = reviewer.box_space(sample_exhibit("any"))
+        declared = reviewer.box_space(sample_clip_input("any"))
         assert parse_box_space(declared, width=64, height=48).name == declared
 
-    def test_every_sheet_is_answered_once_in_any_company(self, reviewer: Reviewer) -> None:
+    def test_answers_do_not_depend_on_concurrent_requests(self, reviewer: Reviewer) -> None:
         async def both() -> tuple[list[Reply | Failure], list[Reply | Failure]]:
-            alone = [await reviewer.answer(request) for request in sample_sheets()]
-            return alone, await _answer_all(reviewer, sample_sheets())
+            alone = [await reviewer.answer(request) for request in sample_requests()]
+            return alone, await _answer_all(reviewer, sample_requests())
 
         alone, together = run(reviewer, both)
         assert all(isinstance(outcome, Reply | Failure) for outcome in alone + together)
@@ -117,11 +117,11 @@ class ReviewerKit:
             ]
 
     def test_a_reply_has_words_and_a_failure_has_a_detail(self, reviewer: Reviewer) -> None:
-        for outcome in run(reviewer, lambda: _answer_all(reviewer, sample_sheets())):
+        for outcome in run(reviewer, lambda: _answer_all(reviewer, sample_requests())):
             assert outcome.text.strip() if isinstance(outcome, Reply) else outcome.detail
 
-    def test_what_cannot_be_asked_is_a_failure_and_no_exception(self, reviewer: Reviewer) -> None:
-        request = sample_sheets()[2]
+    def test_unusable_requests_are_failures(self, reviewer: Reviewer) -> None:
+        request = sample_requests()[2]
         bare = replace(request.inputs[0], frames=(), sound_wav=None, whole=None)
         frame = replace(request.inputs[0].frames[0], jpeg=b"no picture")
         broken = replace(bare, frames=(frame,) * 4)
@@ -139,7 +139,7 @@ class ReviewerKit:
         self, reviewer: Reviewer, caplog: "pytest.LogCaptureFixture"
     ) -> None:
         caplog.set_level(0)
-        outcomes = run(reviewer, lambda: _answer_all(reviewer, sample_sheets()))
+        outcomes = run(reviewer, lambda: _answer_all(reviewer, sample_requests()))
         texts = [repr(reviewer), str(reviewer), reviewer.name, caplog.text, *map(repr, outcomes)]
         assert [s for s in self.secrets if any(s in text for text in texts)] == []
 

@@ -91,9 +91,13 @@ def write_accelerate_config(
     text = json.dumps(build_accelerate_config(devices, model), indent=1)
     config = OutputDirectory(folder, published=True).write(FILE, text.encode())
     base = ["accelerate", "launch", "--config_file", str(config)]
-    behind = ["-m", LAUNCHED, "train", "run", *typed]
+    launch_arguments = ["-m", LAUNCHED, "train", "run", *typed]
     if devices.nodes == 1:
-        return AccelerateLaunchCommands(config=config, commands=(shlex.join([*base, *behind]),))
+        return AccelerateLaunchCommands(
+            config=config, commands=(shlex.join([*base, *launch_arguments]),)
+        )
     port = ["--main_process_ip", _MASTER, "--main_process_port", "29500"]
-    machines = ([*base, "--machine_rank", str(i), *port, *behind] for i in range(devices.nodes))
+    machines = (
+        [*base, "--machine_rank", str(i), *port, *launch_arguments] for i in range(devices.nodes)
+    )
     return AccelerateLaunchCommands(config=config, commands=tuple(map(shlex.join, machines)))

@@ -58,14 +58,14 @@ class TrainingCheckpointStore:
     def finish(self, name: str, *, step: int) -> TrainingCheckpoint:
         """Seal the draft of the checkpoint `name` and move it to its final path; an older one is replaced."""
         draft, path = _get_draft_path(name), _get_checkpoint_path(name)
-        self._folder.settle(draft)
+        self._folder.sync_to_disk(draft)
         files = self._folder.files(draft)
         seal = {"step": step, "files": {file: self._hash(f"{draft}/{file}") for file in files}}
         self._folder.write(f"{draft}/{SEAL}", json.dumps(seal, indent=1).encode())
-        self._folder.settle(draft)
+        self._folder.sync_to_disk(draft)
         self._folder.remove_folder(path)
         self._folder.rename(draft, name)
-        self._folder.settle(path)
+        self._folder.sync_to_disk(path)
         return TrainingCheckpoint(path=self._folder.root / path, step=step)
 
     def whole(self) -> Iterator[TrainingCheckpoint]:

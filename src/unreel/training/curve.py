@@ -19,7 +19,7 @@ _WIDTH, _HEIGHT = 720, 360
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 40, 44
 _TICKS = 5
 _COLOURS = ("#2563eb", "#b45309")
-_MOST_POINTS = 600
+_MAX_POINTS = 600
 
 Moment = Mapping[str, float]
 """Metrics at one step, by name; `step` is always present."""
@@ -120,7 +120,7 @@ def _draw_curve(
 
 def _average_neighbouring_points(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Average neighbouring points, so that the plot of a long training has a limited number of points."""
-    size = -(-len(line) // _MOST_POINTS)
+    size = -(-len(line) // _MAX_POINTS)
     groups = [line[i : i + size] for i in range(0, len(line), size)]
     return [(g[-1][0], sum(y for _, y in g) / len(g)) for g in groups]
 

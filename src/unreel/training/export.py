@@ -60,7 +60,7 @@ class ChatFormat:
             self.file_sampling = self._get_file_sampling()
         # A trainer has one condition for all data: that of the largest frames.
         self.condition = max(
-            {data.asked for data in recipe.data},
+            {data.resolved_condition for data in recipe.data},
             key=lambda each: (each.max_pixels or LONGEST_SIDE**2, str(each)),
         )
         self.max_pixels = self.condition.max_pixels or LONGEST_SIDE**2
@@ -113,7 +113,10 @@ class ChatFormat:
         """Return the differences from a training by unreel that cannot be avoided, with advice."""
         data = self.recipe.data
         differences = []
-        if any("<video> " in each.instrument.prompt(each.asked.prompt).text for each in data):
+        if any(
+            "<video> " in each.instrument.prompt(each.resolved_condition.prompt).text
+            for each in data
+        ):
             differences.append(
                 "the prompt's own mark `<video> ` gives way to the clip's place: a trainer would look for "
                 "a second clip. Here it stays a word of the question"
@@ -152,13 +155,21 @@ class LlamaFactoryFormat(ChatFormat):
         super().__init__(recipe)
 
     def _get_file_sampling(self) -> LlamaFactorySampling:
-        if len({(data.asked.sampling, data.asked.max_pixels) for data in self.recipe.data}) > 1:
+        if (
+            len(
+                {
+                    (data.resolved_condition.sampling, data.resolved_condition.max_pixels)
+                    for data in self.recipe.data
+                }
+            )
+            > 1
+        ):
             raise InvalidSettingError(
                 "data.condition",
                 "a trainer has one sampling and one size for all data",
                 f"Make them alike, or: {_REMEDY}",
             )
-        sampling = self.recipe.data[0].asked.sampling
+        sampling = self.recipe.data[0].resolved_condition.sampling
         match parse_sampling(sampling):
             case PerSecondSampling(fps, at_most):
                 # Without a maximum in the recipe, that of Qwen's own tools.
@@ -187,9 +198,9 @@ class LlamaFactoryFormat(ChatFormat):
         differences = super().differences()
         if self.file_sampling is None:
             return differences
-        if (used := self.sampling()) != (asked := self.condition.sampling):
+        if (used := self.sampling()) != (requested := self.condition.sampling):
             differences.append(
-                f"frames there are those of {used}, not of {asked}. Set "
+                f"frames there are those of {used}, not of {requested}. Set "
                 f"data.condition.sampling={used}, and clips are asked with the same frames"
             )
         differences.append(
@@ -198,7 +209,9 @@ class LlamaFactoryFormat(ChatFormat):
             "data.condition.max_pixels to make both alike"
         )
         if self.recipe.model.family == "qwen2.5-vl":
-            if any(shows_frame_times(d.protocol, d.asked.marks) for d in self.recipe.data):
+            if any(
+                shows_frame_times(d.protocol, d.resolved_condition.marks) for d in self.recipe.data
+            ):
                 differences.append(
                     f"{self.name} dates n frames of a clip as if they lay length/n apart, but takes "
                     "them length/(n - 1) apart, from the first to the last"
@@ -390,7 +403,7 @@ def export_training_examples(
     for name, text in form.files(rows).items():
         into.write(name, text.encode())
     # Copied to the trained checkpoint, it lets `local/PATH` use the same input format.
-    write_checkpoint_input_spec(form.recipe.taught, folder)
+    write_checkpoint_input_spec(form.recipe.input_spec, folder)
     exported = ExampleExportResult(
         folder=folder,
         trainer=form.name,

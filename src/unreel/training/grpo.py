@@ -153,7 +153,7 @@ def build_grpo_config(
 
 
 RESULT = "reward.json"
-_MOST_TRIES = 100
+_MAX_TRIES = 100
 _BY_TRL = ("qwen2.5-vl", "qwen3-vl")
 """Model families whose images TRL's trainer passes on completely."""
 
@@ -254,7 +254,7 @@ def run_grpo_training(
 ) -> tuple[Any, GrpoResult]:
     """Train on all questions of `dataset` by GRPO, and return the model and the result."""
     questions = choose_validation_questions(
-        held_out_examples, most=recipe.watch.clips, seed=recipe.seed
+        held_out_examples, limit=recipe.watch.clips, seed=recipe.seed
     )
     validated = [group_examples_by_question(rows)[0] for rows in questions]
     model = load_trainable_model(
@@ -323,7 +323,7 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
 
     Args:
         order: Order of the first examples of the questions.
-        asked: The questions.
+        questions: The questions.
         collator: Collator that converts the questions to model input.
         settings: Settings of the rewards.
         n: Number of questions to ask; the order itself is endless.
@@ -339,7 +339,7 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
         n: int,
     ) -> None:
         self._order, self._collator, self.terms = order, collator, settings
-        self._asked = {question.example.key: question for question in questions}
+        self._questions = {question.example.key: question for question in questions}
         self._n = n
         self.unshown: dict[str, list[str]] = {}
 
@@ -354,13 +354,17 @@ class GrpoQuestionDataset(Sequence[PromptWithAnswerKey]):
         """Return the question at `place`, or the next question that can be shown."""
         if isinstance(place, slice):
             return [self[i] for i in range(*place.indices(len(self)))]
-        for further in range(place, place + _MOST_TRIES):
-            asked = self._asked[self._order[further].key]
-            put = self.show(asked)
+        for further in range(place, place + _MAX_TRIES):
+            question = self._questions[self._order[further].key]
+            put = self.show(question)
             if isinstance(put, PromptWithAnswerKey):
                 return put
-            self.unshown[asked.example.key] = [asked.example.name, put.reason.value, put.detail]
-        raise build_unusable_examples_error(self.unshown.values(), met=_MOST_TRIES)
+            self.unshown[question.example.key] = [
+                question.example.name,
+                put.reason.value,
+                put.detail,
+            ]
+        raise build_unusable_examples_error(self.unshown.values(), met=_MAX_TRIES)
 
     def show(self, question: QuestionWithTruths) -> PromptWithAnswerKey | Failure:
         """Return the question as model input, or the failure of its clips."""

@@ -39,11 +39,11 @@ class TrainingResult:
 
 
 FILE = "training.json"
-_MOST_BYTES = 4 << 20
+_MAX_BYTES = 4 << 20
 _FREE = ("watch.", "optimise.workers", "devices.", "published.", "reward.keep_from")
 """Prefixes of the settings that may change before a resume; so may the paths of benchmarks.
 `data.N.expected` and `reward.keep_from`, in stored manifests only, have no effect."""
-_TOLD = 6
+_MAX_LISTED = 6
 
 Going = Literal["resume", "fresh", "either"]
 """Whether a training must resume (`resume`), must start again (`fresh`), or either."""
@@ -88,7 +88,7 @@ def read_training_manifest(folder: Path) -> TrainingManifest | None:
     if not path.exists():
         return None
     try:
-        return TrainingManifest(**parse_json_object(read_limited_bytes(path, most=_MOST_BYTES)))
+        return TrainingManifest(**parse_json_object(read_limited_bytes(path, most=_MAX_BYTES)))
     except (InvalidValueError, TypeError) as error:
         raise UnreadableSourceError(
             str(path), "damaged", "Name another --out, or start again with --fresh"
@@ -100,7 +100,7 @@ def prepare_training_folder(
 ) -> TrainingCheckpoint | None:
     """Prepare the directory of a training; return the checkpoint to resume from, or `None` if new.
 
-    Raise `UnreadableSourceError` if there is no checkpoint to resume, the settings differ from
+    Raise `UnreadableSourceError` if no checkpoint can be resumed, the settings differ from
     those of the existing training, or the folder has files of another program. Nothing was changed.
     """
     checkpoints = TrainingCheckpointStore(folder)
@@ -110,10 +110,10 @@ def prepare_training_folder(
     if before is not None and (newest is not None or checkpoints.model() is not None):
         changes = list(manifest.differences(before))
         if changes:
-            more = f"; and {len(changes) - _TOLD} more" if len(changes) > _TOLD else ""
+            more = f"; and {len(changes) - _MAX_LISTED} more" if len(changes) > _MAX_LISTED else ""
             raise UnreadableSourceError(
                 str(folder),
-                f"another training was begun there: {'; '.join(changes[:_TOLD])}{more}",
+                f"another training was begun there: {'; '.join(changes[:_MAX_LISTED])}{more}",
                 "Change it back, name another --out, or start again with --fresh",
             )
     elif going == "resume":
@@ -140,7 +140,7 @@ def _require_no_foreign_files(folder: Path) -> None:
         if (folder / name).exists():
             raise UnreadableSourceError(
                 str(folder),
-                f"it contains {name!r}, which was not written by unreel",
+                f"contains {name!r}, which was not written by unreel",
                 "Name another --out",
             )
 

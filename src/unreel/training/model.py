@@ -91,9 +91,9 @@ def find_base_model(section: TrainedModelSection) -> BaseModelFolder:
 def build_checkpoint_input_spec(recipe: TrainRecipe, base: BaseModelFolder) -> CheckpointInputSpec:
     """Return the input format of the trained checkpoint; that of a LoRA also names its base model."""
     if recipe.model.tune != "lora":
-        return recipe.taught
+        return recipe.input_spec
     where = {"base": str(base.folder.absolute()), "base_digest": base.digest}
-    return recipe.taught.model_copy(update=where)
+    return recipe.input_spec.model_copy(update=where)
 
 
 _EYES: Mapping[FamilyName, tuple[str, ...]] = {

@@ -17,11 +17,11 @@ from unreel.training.recipe import TrainRecipe
 
 PAGE = "README.md"
 FILE = "card.json"
-_MOST_BYTES = 4 << 20
+_MAX_BYTES = 4 << 20
 _PACKAGES = ("unreel", "torch", "transformers", "peft", "trl", "accelerate")
 _NOT_STATED = "not stated"
 LIMITS = (
-    "As proof that a video is or is not AI-generated: it gives a judgement with a known rate of error.",
+    "As proof that a video is or is not AI-generated. The model gives a judgement with a known rate of error.",
     "As the only ground for a measure against a person, an account or a publication.",
     "On kinds of clips, generators or lengths on which it was not evaluated.",
     "With prompts or frames of another form than in training (see unreel.json): `unreel` refuses that.",
@@ -63,7 +63,7 @@ def read_package_versions() -> dict[str, str]:
 def read_model_licence(folder: Path) -> str:
     """Return the licence in the front matter of a model's README; "" if missing."""
     try:
-        text = read_limited_bytes(folder / PAGE, most=_MOST_BYTES).decode(errors="replace")
+        text = read_limited_bytes(folder / PAGE, most=_MAX_BYTES).decode(errors="replace")
     except UnreadableSourceError:
         return ""
     head = text.split("---", 2)[1] if text.startswith("---") and text.count("---") > 1 else ""
@@ -84,7 +84,7 @@ def write_model_card(card: CheckpointModelCard, directory: OutputDirectory) -> N
 def read_model_card(folder: Path) -> CheckpointModelCard:
     """Read the checkpoint's model card; raise `UnreadableSourceError` if missing or damaged."""
     remedy = "Name a checkpoint that unreel trained: OUT/model, or one below OUT/checkpoints"
-    data = read_limited_bytes(folder / FILE, most=_MOST_BYTES, remedy=remedy)
+    data = read_limited_bytes(folder / FILE, most=_MAX_BYTES, remedy=remedy)
     try:
         return CheckpointModelCard(**parse_json_object(data))
     except (InvalidValueError, TypeError) as error:
@@ -100,7 +100,7 @@ def format_model_card(card: CheckpointModelCard) -> str:
         ("tuned", f"{recipe.model.tune}, vision {recipe.model.vision}"),
         ("shown as", recipe.input),
         *(
-            (f"queried with `{data.protocol}`", _escape_table_cell(str(data.asked)))
+            (f"queried with `{data.protocol}`", _escape_table_cell(str(data.resolved_condition)))
             for data in recipe.data
         ),
     ]

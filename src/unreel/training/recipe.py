@@ -78,9 +78,7 @@ class TrainingDataSection(RecipeSection):
 
     @field_validator("condition")
     @classmethod
-    def _condition_can_be_taught(
-        cls, section: ConditionSection, info: ValidationInfo
-    ) -> ConditionSection:
+    def _check_condition(cls, section: ConditionSection, info: ValidationInfo) -> ConditionSection:
         if "protocol" not in info.data:
             return section  # the protocol is invalid, which is reported by itself
         instrument = get_protocol(info.data["protocol"])
@@ -120,7 +118,7 @@ class TrainingDataSection(RecipeSection):
         return get_protocol(self.protocol)
 
     @property
-    def asked(self) -> Condition:
+    def resolved_condition(self) -> Condition:
         """Return the condition of the questions about this data."""
         return self.condition.as_condition()
 
@@ -269,7 +267,7 @@ class TrainRecipe(RecipeSection):
     published: PublishedResultSection | None = None
 
     @property
-    def taught(self) -> CheckpointInputSpec:
+    def input_spec(self) -> CheckpointInputSpec:
         """Return the input format of the model after this training, with each trained protocol once."""
         instruments = {
             data.protocol: ProtocolTrainingCondition(

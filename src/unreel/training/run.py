@@ -208,7 +208,7 @@ class _TrainingJob:
         desk = SftTrainerContext(
             recipe=recipe,
             folder=self.folder,
-            taught=input_spec,
+            input_spec=input_spec,
             collator=examples,
             n_examples=len(self.examples.train),
             look=looker,

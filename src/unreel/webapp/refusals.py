@@ -52,5 +52,5 @@ def build_too_large_refusal(max_bytes: int) -> RequestRefusedError:
 
 
 def build_overload_refusal(message: str) -> RequestRefusedError:
-    """Return the refusal of a request for which there is no room now."""
+    """Return the refusal of a request above the current capacity."""
     return RequestRefusedError(BUSY, "overloaded", message, 1.0)

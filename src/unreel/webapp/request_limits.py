@@ -83,9 +83,9 @@ class RequestLimitMiddleware:
 
     def _hold(self, n_bytes: int, token: TokenSettings | None) -> None:
         name = token.name if token else ""
-        most = token.max_pending_mb * (1 << 20) if token else self._limits.max_held_bytes
+        max_bytes = token.max_pending_mb * (1 << 20) if token else self._limits.max_held_bytes
         is_full = self._held_bytes.total() + n_bytes > self._limits.max_held_bytes
-        if is_full or self._held_bytes[name] + n_bytes > most:
+        if is_full or self._held_bytes[name] + n_bytes > max_bytes:
             raise build_overload_refusal("the service holds as many bytes as it may. Retry later")
         self._held_bytes[name] += n_bytes
 

@@ -92,9 +92,9 @@ class TokenRateLimiter:
         if token is None:
             yield
             return
-        now_s, most = time.monotonic(), token.rate * _BURST
-        left, at_s = self._buckets.get(token.name, (most, now_s))
-        left = min(most, left + (now_s - at_s) * token.rate)
+        now_s, max_tokens = time.monotonic(), token.rate * _BURST
+        left, at_s = self._buckets.get(token.name, (max_tokens, now_s))
+        left = min(max_tokens, left + (now_s - at_s) * token.rate)
         is_full = self._running[token.name] >= token.concurrency
         if left < 1 or is_full or self._pending[token.name] + n_clips > token.max_pending:
             self._buckets[token.name] = (left, now_s)

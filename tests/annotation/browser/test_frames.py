@@ -117,10 +117,8 @@ def room(
     wanted = [ClipCopyRequest(name, str(path)) for name, path in sources.items()]
     access = ClipAccessSettings(settings=read_environment_settings())
     key = read_copy_name_key(studio.folder)
-    made = make_browser_copies(
-        wanted, location=place, access=access, key=key, on_copy=lambda _one: None, workers=1
-    )
-    tasks = {one.name: _task(one.name, one.result) for one in made}
+    made = make_browser_copies(wanted, location=place, access=access, key=key, workers=1)
+    tasks = {name: _task(name, result) for name, result in made}
     screen = get_annotation_screen(AnnotationInterface.TRACE)
     campaign = Campaign(
         name="frames",

@@ -267,7 +267,7 @@ def test_forty_attempts_are_noticed_and_what_was_answered_meanwhile_counts_for_n
     for place, lead_s in ((0, 3600), (1, 0)):
         post(victims["ben"], int(shown["ben"][place]["id"]), REAL, lead_s=lead_s)
     assert _pull(client, ledger)[1] == {}
-    standing = read_campaign_records(ledger, NAME).standing
+    standing = read_campaign_records(ledger, NAME).current
     assert ("ben", scene.tasks[0].id) not in standing
     assert standing["ben", scene.tasks[1].id].outcome == VoteAnswer(label=Label.REAL)
 
@@ -277,7 +277,7 @@ def _require_counted(ledger: Ledger, scene: Scene) -> None:
     records = read_campaign_records(ledger, NAME)
     counted = {scene.tasks[place].id for place in (5, EDITED, DOUBLED)}
     for name in scene.rooms:
-        standing = {task: r.outcome for (who, task), r in records.standing.items() if who == name}
+        standing = {task: r.outcome for (who, task), r in records.current.items() if who == name}
         assert standing == dict.fromkeys(counted, VoteAnswer(label=Label.REAL))
     reasons = Counter(
         record.outcome.reason

@@ -25,7 +25,7 @@ BOXES = "[...document.querySelectorAll('#task-0 .player-box')].filter(b => !b.hi
 def _hostile(records: CampaignRecords) -> CampaignRecords:
     """The same, where every text that an annotator or a benchmark can write is markup."""
     standing = {}
-    for by, record in records.standing.items():
+    for by, record in records.current.items():
         outcome = record.outcome
         if isinstance(outcome, TraceAnswer):
             traces = tuple(replace(trace, explanation=HOSTILE) for trace in outcome.traces)
@@ -40,9 +40,7 @@ def _hostile(records: CampaignRecords) -> CampaignRecords:
         for id_, task in records.tasks.items()
     }
     campaign = replace(records.campaign, guidelines=HOSTILE)
-    return replace(
-        records, standing=standing, quarantined=(broken,), tasks=tasks, campaign=campaign
-    )
+    return replace(records, current=standing, quarantined=(broken,), tasks=tasks, campaign=campaign)
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ SECONDS = 2
 MOST_GROWTH_KB = 1 << 20
 
 _SAID = OverlayCommentary(
-    lanes=(ReviewerOverlayLane(says="somebody: real"),), duration_us=1_000_000
+    lanes=(ReviewerOverlayLane(text="somebody: real"),), duration_us=1_000_000
 )
 ASK: dict[str, Callable[[MediaReader, Path], object]] = {
     "probe": lambda reader, path: reader.probe(path),

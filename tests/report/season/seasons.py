@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from arena.plays import lineup, play
-from unreel.arena.answers.answer_table import SAID_GENERATED, SeasonAnswerTable
+from unreel.arena.answers.answer_table import ANSWERED_GENERATED, SeasonAnswerTable
 from unreel.arena.boards.leaderboard_metrics import (
     LeaderboardRow,
     ReviewerCreatorCell,
@@ -50,7 +50,7 @@ def season(
             ("Protocol", "reality"),
             ("Seed", "0"),
         ),
-        plays=tuple(plays),
+        answer_tables=tuple(plays),
         leaderboards=tuple(map(stand, plays)),
         clips={clip: told_of(clip) for clip in shown.names},
         **told,
@@ -81,7 +81,7 @@ def stand(played: SeasonAnswerTable) -> SeasonLeaderboard:
             _cell(heard, place, name, clips)
             for place in range(len(played.reviewers))
             for name, clips in (*creators, *((c, makers[c]) for c in played.clips.controls))
-            if heard.asked(place)[clips].any()
+            if heard.is_sent(place)[clips].any()
         ),
         n_scenes=len(played.clips.scenes),
         n_resamples=1000,
@@ -105,20 +105,20 @@ def share(hits: np.ndarray, of: np.ndarray) -> Measured:
 
 
 def _reviewer(heard: ReviewerByClipAnswers, place: int) -> LeaderboardRow:
-    name = heard.play.reviewers[place]
-    made = heard.truth == SAID_GENERATED
-    read, right, said = heard.read[place], heard.right[place], heard.said[place]
-    asked = heard.asked(place)
-    makers = {maker: heard.clips_of(maker) for maker in heard.play.clips.sources}
+    name = heard.answer_table.reviewers[place]
+    made = heard.truth == ANSWERED_GENERATED
+    read, right, said = heard.read[place], heard.right[place], heard.answer_codes[place]
+    asked = heard.is_sent(place)
+    makers = {maker: heard.clips_of(maker) for maker in heard.answer_table.clips.sources}
     lacks = [maker for maker, clips in makers.items() if len(clips) and not asked[clips].any()]
     return LeaderboardRow(
         name=name,
-        kind="floor" if name in heard.play.floors else "reviewer",
+        kind="floor" if name in heard.answer_table.floors else "reviewer",
         figures={
             "accuracy": share(right, read),
-            "caught": share(said == SAID_GENERATED, read & made),
-            "false-alarms": share(said == SAID_GENERATED, read & ~made),
-            "said-real": share(said != SAID_GENERATED, read),
+            "caught": share(said == ANSWERED_GENERATED, read & made),
+            "false-alarms": share(said == ANSWERED_GENERATED, read & ~made),
+            "said-real": share(said != ANSWERED_GENERATED, read),
             "answered": share(read, asked),
             "ability": Unmeasured("the skill model needs 20 scenes"),
         },
@@ -127,27 +127,27 @@ def _reviewer(heard: ReviewerByClipAnswers, place: int) -> LeaderboardRow:
 
 
 def _creator(heard: ReviewerByClipAnswers, name: str, clips: np.ndarray) -> LeaderboardRow:
-    said, read = heard.said[:, clips], heard.read[:, clips]
-    fakeness = share(said == SAID_GENERATED, read)
+    said, read = heard.answer_codes[:, clips], heard.read[:, clips]
+    fakeness = share(said == ANSWERED_GENERATED, read)
     return LeaderboardRow(name=name, kind="creator", figures={"fakeness": fakeness})
 
 
 def _control(heard: ReviewerByClipAnswers, name: str, clips: np.ndarray) -> LeaderboardRow:
-    said, read = heard.said[:, clips], heard.read[:, clips]
-    figures = {"called-generated": share(said == SAID_GENERATED, read)}
+    said, read = heard.answer_codes[:, clips], heard.read[:, clips]
+    figures = {"called-generated": share(said == ANSWERED_GENERATED, read)}
     return LeaderboardRow(name=name, kind="control", figures=figures)
 
 
 def _cell(
     heard: ReviewerByClipAnswers, place: int, creator: str, clips: np.ndarray
 ) -> ReviewerCreatorCell:
-    asked = heard.asked(place)[clips]
-    said, read = heard.said[place, clips], heard.read[place, clips]
+    asked = heard.is_sent(place)[clips]
+    said, read = heard.answer_codes[place, clips], heard.read[place, clips]
     return ReviewerCreatorCell(
-        reviewer=heard.play.reviewers[place],
+        reviewer=heard.answer_table.reviewers[place],
         creator=creator,
-        caught=share(said == SAID_GENERATED, read),
-        n_asked=int(asked.sum()),
+        caught=share(said == ANSWERED_GENERATED, read),
+        n_sent=int(asked.sum()),
         n_silent=int((asked & ~read).sum()),
     )
 

@@ -32,8 +32,8 @@ def everything(name: str = "spring", **told: Any) -> SeasonPageData:
     shown = season(name, n_scenes=5, **more, **told)
     return replace(
         shown,
-        ablations=measure_ablation_effects(shown.plays),
-        leanings=measure_reviewer_biases(shown.plays[0]),
+        ablations=measure_ablation_effects(shown.answer_tables),
+        leanings=measure_reviewer_biases(shown.answer_tables[0]),
     )
 
 
@@ -72,11 +72,11 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         conditions=(HOSTILE, "two"),
         notes=(HOSTILE,),
         plan=((HOSTILE, HOSTILE),),
-        unmade={names[0]: {HOSTILE: HOSTILE}},
+        creation_failures={names[0]: {HOSTILE: HOSTILE}},
     )
     words = {
         (play.condition, reviewer, clip): HOSTILE
-        for play in shown.plays
+        for play in shown.answer_tables
         for reviewer in play.reviewers
         for clip in play.clips.names
     }
@@ -84,7 +84,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shown,
         words=words,
         facts=((HOSTILE, HOSTILE),),
-        ablations=measure_ablation_effects(shown.plays),
+        ablations=measure_ablation_effects(shown.answer_tables),
     )
     root = tmp_path_factory.mktemp("attacked")
     return write_season_site(told, root).page

@@ -27,7 +27,7 @@ def told() -> SeasonPageData:
         conditions=("uniform-8", "uniform-8, audio on"),
         notes=("seer and tiny err alike.",),
         plan=(("Budget", "1,000 questions"),),
-        unmade={"Wan 2.2": {"scene-0003/Wan 2.2": "refused: the prompt names a person"}},
+        creation_failures={"Wan 2.2": {"scene-0003/Wan 2.2": "refused: the prompt names a person"}},
         words={("uniform-8", "gpt-5.2", "scene-0000/Veo 3.1"): "The cup melts."},
     )
 
@@ -166,12 +166,12 @@ def test_a_page_shows_what_ranking_and_ablations_find(tmp_path: Path) -> None:
     shown = season(n_scenes=20, conditions=("silent", "heard"))
     found = SeasonPageData(
         name="ranked",
-        plays=shown.plays,
+        answer_tables=shown.answer_tables,
         leaderboards=tuple(
-            rank_season_entrants(play, seed=0, resamples=200) for play in shown.plays
+            rank_season_entrants(play, seed=0, resamples=200) for play in shown.answer_tables
         ),
-        ablations=measure_ablation_effects(shown.plays),
-        leanings=measure_reviewer_biases(shown.plays[0]),
+        ablations=measure_ablation_effects(shown.answer_tables),
+        leanings=measure_reviewer_biases(shown.answer_tables[0]),
     )
     page = write_season_site(found, tmp_path).page
     text = page.read_text()
@@ -200,5 +200,5 @@ def _pages(folder: Path) -> list[Path]:
 
 def test_standings_that_belong_to_other_plays_are_refused() -> None:
     one = season(n_scenes=3)
-    with pytest.raises(InvalidValueError, match="Rank each play once"):
-        SeasonPageData(name="x", plays=one.plays, leaderboards=())
+    with pytest.raises(InvalidValueError, match="one leaderboard for each answer table"):
+        SeasonPageData(name="x", answer_tables=one.answer_tables, leaderboards=())

@@ -52,7 +52,7 @@ from unreel.protocols.locate.segment_comparison import (
 from unreel.stats.copied_answers import (
     FEWEST_PEOPLE,
     FEWEST_SHARED,
-    MOST_PEOPLE,
+    MAX_PEOPLE,
     CopyingAnnotatorPair,
     find_copying_annotators,
 )
@@ -148,34 +148,34 @@ def cluster_annotator_traces(
     merged, most similar pair first, if the mean overlap between the two clusters is at least
     `same_fault`. The order of annotators and traces does not change the result.
     """
-    marks = [
+    annotator_traces = [
         AnnotatorTrace(who, trace)
         for who in sorted(traces)
         for trace in sorted(traces[who], key=get_trace_sort_key)
     ]
     # Similarity by place and time, and a small one by category and text, which only separates faults
     # at the same place and time.
-    overlap, likeness = np.zeros((2, len(marks), len(marks)))
-    tubes = [build_trace_tube(mark.trace, copy) for mark in marks]
-    for i, j in combinations(range(len(marks)), 2):
-        if marks[i].annotator != marks[j].annotator:
-            a, b = marks[i].trace, marks[j].trace
+    overlap, likeness = np.zeros((2, len(annotator_traces), len(annotator_traces)))
+    tubes = [build_trace_tube(mark.trace, copy) for mark in annotator_traces]
+    for i, j in combinations(range(len(annotator_traces)), 2):
+        if annotator_traces[i].annotator != annotator_traces[j].annotator:
+            a, b = annotator_traces[i].trace, annotator_traces[j].trace
             overlap[i, j] = overlap[j, i] = measure_tube_overlap(tubes[i], tubes[j])
             either = a.categories | b.categories
             kinds = len(a.categories & b.categories) / len(either) if either else 1.0
             text = _SAME_KINDS * kinds + _SAME_WORDS * (a.explanation == b.explanation)
             likeness[i, j] = likeness[j, i] = overlap[i, j] + text
-    group = list(range(len(marks)))
+    group = list(range(len(annotator_traces)))
     members = {number: [number] for number in group}
-    for i, j in _match_trace_pairs(marks, overlap, likeness, same_fault):
+    for i, j in _match_trace_pairs(annotator_traces, overlap, likeness, same_fault):
         left, right = members[group[i]], members[group[j]]
-        people = [marks[k].annotator for k in (*left, *right)]
+        people = [annotator_traces[k].annotator for k in (*left, *right)]
         if len(set(people)) < len(people) or overlap[np.ix_(left, right)].mean() < same_fault:
             continue
         for k in members.pop(group[j]):
             left.append(k)
             group[k] = group[i]
-    clusters = [tuple(marks[k] for k in sorted(ids)) for ids in members.values()]
+    clusters = [tuple(annotator_traces[k] for k in sorted(ids)) for ids in members.values()]
     return sorted(clusters, key=lambda cluster: get_trace_sort_key(cluster[0].trace))
 
 
@@ -196,10 +196,10 @@ def _match_trace_pairs(
     for a, b in combinations(sorted(set(whose.tolist())), 2):
         left, right = np.flatnonzero(whose == a), np.flatnonzero(whose == b)
         block = np.ix_(left, right)
-        alike = np.where(overlap[block] >= same_fault, likeness[block], 0.0)
-        for row, column in zip(*linear_sum_assignment(alike, maximize=True), strict=True):
-            if alike[row, column] > 0:
-                matches.append((-alike[row, column], int(left[row]), int(right[column])))
+        similarity = np.where(overlap[block] >= same_fault, likeness[block], 0.0)
+        for row, column in zip(*linear_sum_assignment(similarity, maximize=True), strict=True):
+            if similarity[row, column] > 0:
+                matches.append((-similarity[row, column], int(left[row]), int(right[column])))
     return [(i, j) for _, i, j in sorted(matches)]
 
 
@@ -221,14 +221,14 @@ def merge_annotator_traces(
     """
     copy = task.copies[0]
     clusters = cluster_annotator_traces(traces, copy, same_fault=rule.same_fault)
-    standing = [
+    merged = [
         _merge_trace_cluster(task, cluster, rule.quorum)
         for cluster in clusters
         if len(cluster) >= rule.quorum
     ]
     unshared = (mark for cluster in clusters if len(cluster) < rule.quorum for mark in cluster)
     return (
-        sorted(standing, key=lambda fault: get_trace_sort_key(fault.trace)),
+        sorted(merged, key=lambda fault: get_trace_sort_key(fault.trace)),
         sorted(unshared, key=lambda mark: (mark.annotator, get_trace_sort_key(mark.trace))),
     )
 
@@ -473,7 +473,7 @@ def _iter_weighting_notes(
         )
     if pairs is None:
         yield (
-            f"pairs that share their answers were not looked for: that needs {FEWEST_PEOPLE} to {MOST_PEOPLE} people, and {FEWEST_SHARED} tasks "
+            f"pairs that share their answers were not looked for: that needs {FEWEST_PEOPLE} to {MAX_PEOPLE} people, and {FEWEST_SHARED} tasks "
             f"that a pair judged; {len(names)} people judged"
         )
     proportions = zip(labels, fit.posterior.mean(axis=0).tolist(), strict=True)
@@ -524,14 +524,14 @@ def compute_consensus(
     result = CampaignConsensus(
         interface=interface,
         rule=rule,
-        tasks={id_: _settle_task(opinions, rule, tally) for id_, opinions in tasks.items()},
+        tasks={id_: _decide_task(opinions, rule, tally) for id_, opinions in tasks.items()},
         weights=weighing.weights if weighing else {},
         notes=weighing.notes if weighing else (),
     )
     return apply_consensus_reviews(result, tasks, reviews) if reviews or rule.reviews else result
 
 
-def _settle_task(
+def _decide_task(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, tally: Tally
 ) -> Outcome:
     result: ConsensusAnswer | NoConsensus
@@ -543,7 +543,7 @@ def _settle_task(
     if isinstance(result, tuple):
         return build_open_task(opinions, *result)
     if isinstance(opinions[0].value, TraceAnswer) and result.answer == Label.GENERATED.value:
-        return _settle_trace_task(opinions, rule, result)
+        return _decide_trace_task(opinions, rule, result)
     agreeing = [o for o in opinions if get_categorical_answer(o.value) == result.answer]
     words_of = ""
     rated = ((o.annotator, o.value.rating) for o in opinions if isinstance(o.value, RatingAnswer))
@@ -581,7 +581,7 @@ def _select_dissenting_opinions(
     )
 
 
-def _settle_trace_task(
+def _decide_trace_task(
     opinions: Sequence[AnnotatorOpinion], rule: ConsensusRule, answer: ConsensusAnswer
 ) -> Outcome:
     """Return the outcome of a generated clip: traces with `rule.quorum` marks; the others are dissent."""

@@ -151,8 +151,8 @@ def get_annotation_screen(
         if not question.strip() or len(question) > LONGEST_QUESTION:
             raise InvalidSettingError(
                 "question",
-                f"pass-fail asks one question, got {len(question)} characters",
-                f"Give a question of up to {LONGEST_QUESTION} characters that yes answers",
+                f"must have 1 to {LONGEST_QUESTION} characters, got {len(question)}",
+                "Give a question that can be answered with yes or no",
             )
         # Label Studio replaces a word after `$` with the value of that name in the task's data.
         if "$" in question or sanitise_line(question) != question:
@@ -324,7 +324,7 @@ def _parse_control_value(
     return control, value
 
 
-MOST_BOXES = 200
+MAX_BOXES = 200
 MAX_KEY_FRAMES = 20_000
 """Maximum number of key frames of all boxes together."""
 _FARTHEST = 1_000.0
@@ -399,8 +399,8 @@ def _parse_trace_answer(
     controls: Mapping[str, ScreenControl],
     copy: AnnotatorClipCopy,
 ) -> TraceAnswer:
-    if len(regions) > MOST_BOXES:
-        _reject(QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MOST_BOXES}")
+    if len(regions) > MAX_BOXES:
+        _reject(QuarantineReason.TOO_LARGE, f"{len(regions)} boxes, more than {MAX_BOXES}")
     sequences = [answers.get("box", {}).get("sequence") for answers in regions.values()]
     n_keys = sum(len(sequence) for sequence in sequences if isinstance(sequence, list))
     if n_keys > MAX_KEY_FRAMES:

@@ -128,12 +128,12 @@ def _open_sqlite_engine(url: URL) -> Engine:
 
 def _open_postgresql_engine(url: URL) -> Engine:
     # Without these settings a lost server is detected only after hours.
-    patience = {"connect_timeout": _WAIT_S, "keepalives_idle": _WAIT_S, "keepalives_count": 3}
+    timeouts = {"connect_timeout": _WAIT_S, "keepalives_idle": _WAIT_S, "keepalives_count": 3}
     engine = create_engine(
         url,
         hide_parameters=True,
         pool_pre_ping=True,
-        connect_args={name: value for name, value in patience.items() if name not in url.query},
+        connect_args={name: value for name, value in timeouts.items() if name not in url.query},
     )
     event.listen(engine, "connect", _set_lock_timeout)
     return engine

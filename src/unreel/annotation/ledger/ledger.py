@@ -402,9 +402,9 @@ class Ledger:
         while page:
             yield from page
             last = tuple(page[-1][column.name] for column in order)
-            behind = query.where(tuple_(*order) > last)
+            next_rows = query.where(tuple_(*order) > last)
             is_last = len(page) < _AT_ONCE
-            page = [] if is_last else self._read(behind.order_by(*order).limit(_AT_ONCE))
+            page = [] if is_last else self._read(next_rows.order_by(*order).limit(_AT_ONCE))
 
     def _made(self, make: Callable[[Row], T], source: Iterator[Row]) -> Iterator[T]:
         """Convert each row with `make`; raise `UnreadableSourceError` for a row that it cannot convert."""

@@ -242,10 +242,10 @@ def _write_publication(
     def more(entry: Entry) -> dict[str, object]:
         return {UNDECIDED: entry.name in undecided} if campaign.keep_undecided else {}
 
-    written = write_video_folder(rows, into, root=benchmark.root, media=media, more=more)
+    n_written, refused = write_video_folder(rows, into, root=benchmark.root, media=media, more=more)
     gone = (Rejected(n, "not in the benchmark any more") for n in sorted(names - set(entries)))
-    rejected = (*written.refused, *gone)
-    if not written.n_entries:
+    rejected = (*refused, *gone)
+    if not n_written:
         first = f": {rejected[0]}" if rejected else ""
         raise UnreadableSourceError(
             campaign.campaign.name,
@@ -263,15 +263,15 @@ def _write_publication(
     write_human_scores(
         folder, HumanScores(campaign=campaign.campaign.name, fingerprint=fingerprint, rows=people)
     )
-    settled = campaign.consensus.settled
+    consensus_by_task = campaign.consensus.settled
     n_marked_real = sum(
-        has_traces_on_real_clip(entries[task.names[0]], settled[id_].value)
+        has_traces_on_real_clip(entries[task.names[0]], consensus_by_task[id_].value)
         for id_, task in campaign.tasks.items()
-        if id_ in settled and task.names[0] in entries
+        if id_ in consensus_by_task and task.names[0] in entries
     )
     result = PublicationResult(
         folder=into,
-        n_clips=written.n_entries,
+        n_clips=n_written,
         protocol=_PROTOCOLS.get(campaign.campaign.interface, REALITY.instrument).protocol,
         n_undecided=len(undecided - {left.name for left in rejected}),
         left_out=rejected,
@@ -294,7 +294,7 @@ def _iter_published_rows(
     for task in campaign.tasks.values():
         for name in task.names:
             by_name.setdefault(name, []).append(task)
-    answers = campaign.said_by_task(aliases)
+    answers = campaign.answers_by_task(aliases)
     for name, entry in entries.items():
         result = _find_task_of_entry(entry, by_name[name], benchmark)
         if isinstance(result, Rejected):

@@ -213,7 +213,7 @@ class AnnotatorScoringInput:
         by_id = {o.task.id: o.task for o in self.opinions}
         return [t for t in by_id.values() if all(name in self.entries for name in t.names)]
 
-    def said_by(self, annotator: str) -> dict[str, AnyValue]:
+    def answers_of(self, annotator: str) -> dict[str, AnyValue]:
         """Return the answers of `annotator` by task id."""
         return {o.task.id: o.value for o in self.opinions if o.annotator == annotator}
 
@@ -233,7 +233,7 @@ def compute_consensus_of_others(scoring_input: AnnotatorScoringInput, annotator:
     Tasks without such a consensus are omitted. Quorum and overlap are lowered to the number of
     others.
     """
-    own_tasks = set(scoring_input.said_by(annotator))
+    own_tasks = set(scoring_input.answers_of(annotator))
     others = [
         o for o in scoring_input.opinions if o.annotator != annotator and o.task.id in own_tasks
     ]
@@ -247,8 +247,8 @@ def compute_consensus_of_others(scoring_input: AnnotatorScoringInput, annotator:
         min_overlap=min(scoring_input.rule.min_overlap, largest),
         reviews=0,
     )
-    settled = compute_consensus(others, rule, interface=scoring_input.interface).settled
-    return {task: task_result.value for task, task_result in settled.items()}
+    consensus_by_task = compute_consensus(others, rule, interface=scoring_input.interface).settled
+    return {task: task_result.value for task, task_result in consensus_by_task.items()}
 
 
 def _iter_scores_against_truth(
@@ -283,9 +283,9 @@ def _iter_score_rows(
 ) -> Iterator[AnnotatorScoreRow]:
     """Yield the metrics of annotator `who` (the majority if `None`) as one row; nothing without answers."""
     values: Mapping[str, AnyValue] = (
-        {id_: settled.value for id_, settled in scoring_input.consensus.settled.items()}
+        {id_: outcome.value for id_, outcome in scoring_input.consensus.settled.items()}
         if who is None
-        else scoring_input.said_by(who)
+        else scoring_input.answers_of(who)
     )
     rows = []
     for task in scoring_input.tasks:
@@ -404,7 +404,7 @@ _INSTRUMENTS: Mapping[
 }
 
 
-_MAKERS_TRUTH = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
+_ORIGIN_TRUTH_INTERFACES = {AnnotationInterface.REALITY, AnnotationInterface.PASS_FAIL}
 """Interfaces whose answers do not become ground truth."""
 
 
@@ -432,7 +432,7 @@ class PublishableCampaign:
 
     def __post_init__(self) -> None:
         interface = self.campaign.interface
-        if self.keep_undecided and interface not in _MAKERS_TRUTH:
+        if self.keep_undecided and interface not in _ORIGIN_TRUTH_INTERFACES:
             raise InvalidSettingError(
                 "--keep-undecided",
                 f"for {interface.value} the ground truth is the consensus",
@@ -444,7 +444,7 @@ class PublishableCampaign:
         """Return the names of all annotators with a valid judgement, sorted."""
         return sorted({opinion.annotator for opinion in self.opinions})
 
-    def said_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:
+    def answers_by_task(self, aliases: Mapping[str, str]) -> dict[str, dict[str, AnyValue]]:
         """Return the annotators' answers by task id, then by the published name of the annotator."""
         answers: dict[str, dict[str, AnyValue]] = {}
         for opinion in sorted(self.opinions, key=lambda o: aliases[o.annotator]):

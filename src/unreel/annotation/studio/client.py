@@ -237,7 +237,7 @@ _TOO_LARGE = 413
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})
 _REJECTED = frozenset({401, 403})
 _PARTS_OF_JWT = 3
-_SAID = 300
+_MAX_DETAIL = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +414,7 @@ def build_studio_request_error(reply: LabelStudioReply, what: str) -> MachineErr
     detail = ""
     if isinstance(document, dict):
         detail = document.get("validation_errors") or document.get("detail") or ""
-        detail = (detail if isinstance(detail, str) else json.dumps(detail))[:_SAID]
+        detail = (detail if isinstance(detail, str) else json.dumps(detail))[:_MAX_DETAIL]
     problem = f"{summary} ({detail})" if detail else summary
     if reply.status in _REJECTED:
         remedy = "Give a token of an account that may make projects, of its Account & Settings page"
@@ -536,15 +536,15 @@ def create_studio_database(ledger: str) -> str:
 
 @contextmanager
 def start_label_studio(
-    settings: LabelStudioServerSettings, *, tell: Callable[[str], None]
+    settings: LabelStudioServerSettings, *, on_output: Callable[[str], None]
 ) -> Iterator["LabelStudioServer"]:
     """Start a Label Studio server, yield it once it responds, and stop it when the context ends.
 
-    `settings` contains the settings of the server; `tell` is called with its output.
+    `settings` contains the settings of the server; `on_output` is called with its output.
     """
     server = LabelStudioServer(settings)
     try:
-        server.wait_until_up(tell)
+        server.wait_until_up(on_output)
         server.require_own_token()
         store_studio_connection(settings.folder, settings.address)
         yield server
@@ -572,9 +572,9 @@ class LabelStudioServer(ManagedServer):
             "Label Studio", command, folder=settings.folder, log=_LOG, environment=environment
         )
 
-    def wait_until_up(self, tell: Callable[[str], None], *, seconds: float = UP_S) -> None:
-        """Wait until Label Studio responds; call `tell` with its output meanwhile."""
-        self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, tell, seconds=seconds)
+    def wait_until_up(self, on_output: Callable[[str], None], *, seconds: float = UP_S) -> None:
+        """Wait until Label Studio responds; call `on_output` with its output meanwhile."""
+        self.wait_until(lambda: self._ask("/health") == HTTPStatus.OK, on_output, seconds=seconds)
 
     def require_own_token(self) -> None:
         """Check that the server accepts the token in its state folder."""
@@ -586,7 +586,7 @@ class LabelStudioServer(ManagedServer):
             )
 
     def _ask(self, path: str, token: str = "") -> int:
-        """Send a GET request and return the status of the reply; 0 if there is no reply."""
+        """Send a GET request and return the status of the reply; 0 without a reply."""
         address = urlsplit(self._plan.address)
         connection = HTTPConnection(address.hostname or "", address.port, timeout=30)
         headers = {"Authorization": f"Token {token}"} if token else {}
@@ -602,7 +602,7 @@ class LabelStudioServer(ManagedServer):
             connection.close()
 
 
-_KEPT = "accounts.json"
+_ACCOUNTS_FILE = "accounts.json"
 _SIGN_UP = "/user/signup/"
 _FORM_PAGE = range(200, 300)
 _DONE = range(300, 400)
@@ -622,7 +622,9 @@ def create_annotator_accounts(
             passwords = dict(read_account_passwords(folder))
             if login not in passwords:
                 passwords[login] = secrets.token_urlsafe(12)
-                OutputDirectory(folder).write(_KEPT, json.dumps(passwords, indent=2).encode())
+                OutputDirectory(folder).write(
+                    _ACCOUNTS_FILE, json.dumps(passwords, indent=2).encode()
+                )
             _sign_up_account(client, login, password=passwords[login])
             ids = _read_account_ids(client)
         if login not in ids:
@@ -637,7 +639,7 @@ def create_annotator_accounts(
 def read_account_passwords(folder: Path) -> Mapping[str, str]:
     """Return by login the passwords of the Label Studio accounts that unreel created."""
     try:
-        with OutputDirectory(folder).read(_KEPT) as file:
+        with OutputDirectory(folder).read(_ACCOUNTS_FILE) as file:
             document = json.loads(file.read(1 << 22))
     except (FileNotFoundError, ValueError):
         return {}

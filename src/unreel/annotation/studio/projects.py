@@ -17,7 +17,7 @@ from unreel.annotation.studio.client import LabelStudioClient
 from unreel.core.content_ids import digest
 from unreel.core.errors import MachineError
 
-ROOM = "room"
+PROJECT_MEMORY = "room"
 """Kind under which the ledger stores projects."""
 PREFILLED = "before"
 """Model version under which Label Studio stores prefilled annotations."""
@@ -54,7 +54,7 @@ class LabelStudioProject:
 def read_stored_projects(ledger: Ledger, campaign: str) -> dict[str, LabelStudioProject]:
     """Read the Label Studio projects of a campaign from the ledger, by project key."""
     projects = {}
-    for key, value in ledger.memories(campaign, ROOM).items():
+    for key, value in ledger.memories(campaign, PROJECT_MEMORY).items():
         annotator, _, batch = key.rpartition("/")
         projects[key] = LabelStudioProject(
             annotator=annotator, batch=int(batch), **json.loads(value)
@@ -106,7 +106,7 @@ def open_annotator_project(
         }
         project, is_new = int(client.post("/api/projects/", settings)["id"]), True
     created = client.get(f"/api/projects/{project}/")
-    room = LabelStudioProject(
+    studio_project = LabelStudioProject(
         project=project,
         annotator=annotator,
         batch=batch,
@@ -122,9 +122,9 @@ def open_annotator_project(
         storage = {"project": project, "path": str(client.media), "title": "copies"}
         client.post(path, {**storage, "use_blob_urls": False})
     stored_fields = ("project", "owner", "guidelines_version", "interface_version", "created_at")
-    document = {name: getattr(room, name) for name in stored_fields}
-    ledger.remember(campaign.name, ROOM, room.key, json.dumps(document))
-    return room
+    document = {name: getattr(studio_project, name) for name in stored_fields}
+    ledger.remember(campaign.name, PROJECT_MEMORY, studio_project.key, json.dumps(document))
+    return studio_project
 
 
 def format_project_marker(campaign: str, annotator: str, batch: int) -> str:
@@ -218,8 +218,8 @@ class PushedProjectState:
     restored: dict[str, str] = field(default_factory=dict)
     """Server time of the restoration of each task, by task number, and of the project, under the key ""."""
 
-    def remember(self, ledger: Ledger, campaign: str, room: str) -> None:
-        ledger.remember(campaign, PUSHED, room, json.dumps(asdict(self)))
+    def remember(self, ledger: Ledger, campaign: str, project_key: str) -> None:
+        ledger.remember(campaign, PUSHED, project_key, json.dumps(asdict(self)))
 
     def changed_settings(self, project: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the names of the settings of a Label Studio project that differ from the pushed ones."""
@@ -270,7 +270,7 @@ def build_pushed_project_state(
 
 
 def hash_predictions(predictions: Iterable[Mapping[str, Any]]) -> str:
-    """Return a hash of the annotations in a task's predictions; "" if there are no predictions."""
+    """Return a hash of the annotations in a task's predictions; "" without predictions."""
     results = [p.get("result") for p in predictions]
     return digest("marks", json.dumps(results, sort_keys=True)) if results else ""
 
@@ -375,11 +375,11 @@ def restore_studio_project(
     client: LabelStudioClient,
     project: LabelStudioProject,
     differences: ProjectDifferences,
-    marks_of: Callable[[str], Sequence[Result]],
+    prefilled_annotations: Callable[[str], Sequence[Result]],
 ) -> str:
     """Restore the pushed settings and tasks of a Label Studio project; return "" or the error text.
 
-    Call it after all answers are stored in the ledger. `marks_of` returns the prefilled annotations
+    Call it after all answers are stored in the ledger. `prefilled_annotations` returns the prefilled annotations
     of a task by its ledger id.
     """
     state = differences.state
@@ -390,7 +390,7 @@ def restore_studio_project(
         for number in changed:
             id_ = state.numbers[number]
             client.patch(f"/api/tasks/{number}/", {"data": state.tasks[id_]})
-            _restore_predictions(client, number, marks_of(id_))
+            _restore_predictions(client, number, prefilled_annotations(id_))
         if differences.settings:
             settings = {name: state.settings.get(name, "") for name in differences.settings}
             client.patch(f"/api/projects/{project.project}/", settings)

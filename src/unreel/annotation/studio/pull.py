@@ -59,8 +59,8 @@ STRANGER = "somebody-else"
 """Placeholder name for an account that wrote into another annotator's project."""
 _AUTHORS = ("completed_by", "updated_by")
 """Fields of the claimed author, which any account may write, and of the last editor."""
-_KEPT = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
-_FIELDS = ("annotations", "lead_time", *_KEPT[1:])
+_STORED_FIELDS = ("id", "task", *_AUTHORS, "result", "was_cancelled", "created_at", "updated_at")
+_FIELDS = ("annotations", "lead_time", *_STORED_FIELDS[1:])
 _LONGEST_S = 10**9
 _LONGEST_ID = 100
 _MEANWHILE_US = 60_000_000
@@ -88,13 +88,13 @@ class ProjectPullContext:
     """Campaign, project, tasks and assignments that importing the annotations of a project needs."""
 
     campaign: Campaign
-    room: LabelStudioProject
+    studio_project: LabelStudioProject
     tasks: Mapping[str, AnnotationTask]
     assigned: Mapping[str, TaskAssignment]
-    kept: Collection[str] = frozenset()
+    stored_origins: Collection[str] = frozenset()
     """Origins of the campaign's records in the ledger, without creation times."""
 
-    def marks_of(self, task: str) -> Sequence[Result]:
+    def prefilled_annotations(self, task: str) -> Sequence[Result]:
         """Return the prefilled annotations that the annotator sees on a task; empty if there are none."""
         assignment = self.assigned.get(task)
         if assignment is None or assignment.arm is not PrefillStudyArm.PREFILLED:
@@ -104,7 +104,9 @@ class ProjectPullContext:
         )
 
     def origin(self, annotation: object) -> str:
-        mark = format_project_marker(self.campaign.name, self.room.annotator, self.room.batch)
+        mark = format_project_marker(
+            self.campaign.name, self.studio_project.annotator, self.studio_project.batch
+        )
         return f"{mark}/{annotation}"
 
 
@@ -154,14 +156,16 @@ def pull_project_annotations(
 
     `state` is `None` if it is not stored. `versions` are those of the last pull, by task number.
     """
-    project, campaign = context.room, context.campaign.name
+    project, campaign = context.studio_project, context.campaign.name
     n_bound = None if state is None else len(state.numbers)
     listed, look = compare_project_state(client, project, state)
     changed = [
         int(task["id"])
         for task in listed
         if versions.get(str(task["id"])) != _format_task_version(task)
-        or any(context.origin(id_) not in context.kept for id_ in _parse_annotation_ids(task))
+        or any(
+            context.origin(id_) not in context.stored_origins for id_ in _parse_annotation_ids(task)
+        )
     ]
     quarantined, suspects = 0, list[int]()
     for first in range(0, len(changed), PAGE):
@@ -196,7 +200,7 @@ def pull_project_annotations(
         client.delete(f"/api/annotations/{annotation}/")
     if look.is_altered:
         altered = look.alteration(project, quarantined=quarantined)
-        problem = restore_studio_project(client, project, look, context.marks_of)
+        problem = restore_studio_project(client, project, look, context.prefilled_annotations)
         total = replace(total, altered=(*total.altered, replace(altered, problem=problem)))
     if look.is_altered or n_bound != len(look.state.numbers):
         look.state.remember(ledger, campaign, project.key)
@@ -208,11 +212,11 @@ def pull_project_annotations(
 
 
 def compare_project_state(
-    client: LabelStudioClient, room: LabelStudioProject, state: PushedProjectState | None
+    client: LabelStudioClient, studio_project: LabelStudioProject, state: PushedProjectState | None
 ) -> tuple[list[Mapping[str, Any]], ProjectDifferences]:
     """Return the server's tasks of a project without answers, and its differences from the pushed state."""
-    project = _read_project(client, room)
-    listed = list(iter_studio_project_tasks(client, room.project, fields=LISTED))
+    project = _read_project(client, studio_project)
+    listed = list(iter_studio_project_tasks(client, studio_project.project, fields=LISTED))
     look = ProjectDifferences(state or build_pushed_project_state(project, listed))
     look.see_project(project)
     for task in listed:
@@ -220,11 +224,13 @@ def compare_project_state(
     return listed, look
 
 
-def _read_project(client: LabelStudioClient, room: LabelStudioProject) -> Mapping[str, Any]:
-    reply = client.look(f"/api/projects/{room.project}/")
+def _read_project(
+    client: LabelStudioClient, studio_project: LabelStudioProject
+) -> Mapping[str, Any]:
+    reply = client.look(f"/api/projects/{studio_project.project}/")
     project = reply.document()
     if not reply.is_ok or not isinstance(project, dict):
-        raise build_studio_request_error(reply, f"GET /api/projects/{room.project}/")
+        raise build_studio_request_error(reply, f"GET /api/projects/{studio_project.project}/")
     return project
 
 
@@ -274,10 +280,10 @@ def _build_record(
     *,
     outcome: Value | SubmissionQuarantine,
 ) -> AnnotationRecord:
-    project, annotator = context.room, context.room.annotator
+    project, annotator = context.studio_project, context.studio_project.annotator
     if isinstance(outcome, SubmissionQuarantine) and outcome.reason is QuarantineReason.NOT_THEIRS:
         annotator = STRANGER
-    raw = {name: annotation.get(name) for name in (*_KEPT, "lead_time")}
+    raw = {name: annotation.get(name) for name in (*_STORED_FIELDS, "lead_time")}
     return AnnotationRecord(
         campaign=context.campaign.name,
         annotator=annotator,
@@ -295,13 +301,13 @@ def _build_record(
 def _parse_or_quarantine_submission(
     annotation: Mapping[str, Any], task: str, context: ProjectPullContext, *, change: str
 ) -> Value | SubmissionQuarantine:
-    assignment, owner = context.assigned.get(task), context.room.owner
+    assignment, owner = context.assigned.get(task), context.studio_project.owner
     for author in _AUTHORS:
         if annotation.get(author) != owner:
             detail = f"{author} is {annotation.get(author)!a}, not account {owner}"[:200]
             return SubmissionQuarantine(QuarantineReason.NOT_THEIRS, detail)
     if assignment is None:
-        detail = f"task {task!a} was never given to {context.room.annotator}"
+        detail = f"task {task!a} was never given to {context.studio_project.annotator}"
         return SubmissionQuarantine(QuarantineReason.NOT_ASSIGNED, detail)
     if change:
         return SubmissionQuarantine(QuarantineReason.TAMPERED, change)

@@ -12,9 +12,9 @@ from unreel.stats.row_sample import Array, BoolArray, IntArray
 NOBODY = -1
 """Index in place of a creator or control: the clip has none."""
 
-SAID_REAL = 0
+ANSWERED_REAL = 0
 
-SAID_GENERATED = 1
+ANSWERED_GENERATED = 1
 
 SILENT = -1
 """Code of a question without a readable answer: a failure, or a text without a label."""
@@ -72,7 +72,7 @@ class SeasonClips:
 class SeasonAnswerTable:
     """The answers of all reviewers about a season's clips under one condition, as columns.
 
-    There is one row for each question that was sent; columns are as long as `said`. A question that
+    There is one row for each question that was sent; columns are as long as `answer_codes`. A question that
     was never sent has no row, so a reviewer may have no answer about some clips.
     """
 
@@ -85,11 +85,11 @@ class SeasonAnswerTable:
     """Reviewers without a rank, shown for comparison: baselines, and single people."""
     reviewer: Indices
     clip: Indices
-    said: npt.NDArray[np.int8]
-    """Code of each answer: `SAID_REAL`, `SAID_GENERATED` or `SILENT`."""
+    answer_codes: npt.NDArray[np.int8]
+    """Code of each answer: `ANSWERED_REAL`, `ANSWERED_GENERATED` or `SILENT`."""
 
     def __post_init__(self) -> None:
-        if not len(self.reviewer) == len(self.clip) == len(self.said):
+        if not len(self.reviewer) == len(self.clip) == len(self.answer_codes):
             raise InvalidValueError("columns of a play must be equally long. Build them together")
 
 
@@ -103,7 +103,7 @@ Mask = npt.NDArray[np.bool_]
 def build_answer_grid(answers: SeasonAnswerTable) -> Grid:
     """Return answers as a grid of reviewers by clips; `UNASKED` if the question was not sent."""
     grid = np.full((len(answers.reviewers), len(answers.clips.names)), UNASKED, dtype=np.int8)
-    grid[answers.reviewer, answers.clip] = answers.said
+    grid[answers.reviewer, answers.clip] = answers.answer_codes
     return grid
 
 
@@ -154,12 +154,12 @@ class ClipSourceColumns:
 class ResampledAnswerCounts:
     """Counts of a reviewer's answers: a row per resample (row 0: observed), a column per clip source."""
 
-    asked: Array
+    sent: Array
     valid: Array
     """Number of readable answers."""
     generated: Array
     """Number of readable answers "generated"."""
-    scene_asked: Array
+    scene_sent: Array
     """Observed number of questions: a row for each scene, a column for each clip source."""
     scene_valid: Array
 
@@ -168,7 +168,7 @@ class ResampledAnswerCounts:
 class ResampledAnswerTable:
     """Answer table with bootstrap resamples of scenes, which all entrants share for comparison."""
 
-    play: SeasonAnswerTable
+    answer_table: SeasonAnswerTable
     sources: ClipSourceColumns
     clips: IntArray
     """Number of clips of each source."""
@@ -183,20 +183,20 @@ class ResampledAnswerTable:
     def of(cls, answers: SeasonAnswerTable, *, seed: int, resamples: int) -> "ResampledAnswerTable":
         """Draw the bootstrap resamples of the scenes of `answers`, and index its answers by reviewer."""
         require_valid_answer_table(answers)
-        lineup = answers.clips
-        sources = ClipSourceColumns(len(lineup.creators), len(lineup.controls))
-        n_scenes = max(1, len(lineup.scenes))
-        source = lineup.source
+        clips = answers.clips
+        sources = ClipSourceColumns(len(clips.creators), len(clips.controls))
+        n_scenes = max(1, len(clips.scenes))
+        source = clips.source
         draws = np.random.default_rng(seed).multinomial(
             n_scenes, np.full(n_scenes, 1 / n_scenes), size=resamples
         )
         weights = np.concatenate([np.ones((1, n_scenes)), draws.astype(np.float64)])
-        cell = lineup.scene[answers.clip].astype(np.int64) * sources.total + source[answers.clip]
+        cell = clips.scene[answers.clip].astype(np.int64) * sources.total + source[answers.clip]
         order = np.argsort(answers.reviewer, kind="stable")
         ends = np.searchsorted(answers.reviewer[order], np.arange(len(answers.reviewers) + 1))
         rows = tuple(order[ends[i] : ends[i + 1]] for i in range(len(answers.reviewers)))
-        clips = np.bincount(source, minlength=sources.total)
-        return cls(answers, sources, clips, weights, cell, rows)
+        n_clips = np.bincount(source, minlength=sources.total)
+        return cls(answers, sources, n_clips, weights, cell, rows)
 
     @property
     def n_scenes(self) -> int:
@@ -211,12 +211,12 @@ class ResampledAnswerTable:
     def counts(self) -> Iterator[ResampledAnswerCounts]:
         """Yield each reviewer's answer counts, in table order; integers, so sums are exact in any order."""
         for rows in self.rows:
-            answers = self.play.said[rows]
-            asked = self._by_scene(rows)
+            answers = self.answer_table.answer_codes[rows]
+            sent = self._by_scene(rows)
             valid = self._by_scene(rows[answers != SILENT])
-            generated = self._by_scene(rows[answers == SAID_GENERATED])
+            generated = self._by_scene(rows[answers == ANSWERED_GENERATED])
             yield ResampledAnswerCounts(
-                self.weights @ asked, self.weights @ valid, self.weights @ generated, asked, valid
+                self.weights @ sent, self.weights @ valid, self.weights @ generated, sent, valid
             )
 
     def met(self) -> BoolArray:
@@ -225,16 +225,16 @@ class ResampledAnswerTable:
         Complete means: asked about every clip of the source, with readable answers to at least half of
         them. Otherwise a reviewer could choose which clips count by not answering the others.
         """
-        asked, valid = self.observed(silent=True), self.observed(silent=False)
-        complete: BoolArray = (asked >= self.clips) & (valid > 0) & (2 * valid >= asked)
+        sent, valid = self.observed(silent=True), self.observed(silent=False)
+        complete: BoolArray = (sent >= self.clips) & (valid > 0) & (2 * valid >= sent)
         return complete
 
     def observed(self, *, silent: bool) -> IntArray:
         """Count observed answers, reviewers by clip sources; with `silent` also unreadable ones."""
-        answers, total = self.play.said, self.sources.total
+        answers, total = self.answer_table.answer_codes, self.sources.total
         rows = np.arange(len(answers)) if silent else np.flatnonzero(answers != SILENT)
-        cell = self.play.reviewer[rows].astype(np.int64) * total + self.cell[rows] % total
-        counts = np.bincount(cell, minlength=len(self.play.reviewers) * total)
+        cell = self.answer_table.reviewer[rows].astype(np.int64) * total + self.cell[rows] % total
+        counts = np.bincount(cell, minlength=len(self.answer_table.reviewers) * total)
         return counts.reshape(-1, total)
 
     def _by_scene(self, rows: IntArray) -> Array:
@@ -248,7 +248,7 @@ def require_valid_answer_table(answers: SeasonAnswerTable) -> None:
     columns: tuple[tuple[str, npt.NDArray[np.integer], int, int], ...] = (
         ("reviewer", answers.reviewer, 0, len(answers.reviewers)),
         ("clip", answers.clip, 0, len(clips.names)),
-        ("said", answers.said, SILENT, SAID_GENERATED + 1),
+        ("answer_codes", answers.answer_codes, SILENT, ANSWERED_GENERATED + 1),
         ("creator", clips.creator, NOBODY, len(clips.creators)),
         ("control", clips.control, NOBODY, len(clips.controls)),
         ("scene", clips.scene, 0, len(clips.scenes)),

@@ -16,9 +16,9 @@ from unreel.annotation.campaign import TraceAnswer, VoteAnswer
 from unreel.annotation.campaign_state import CampaignRecords, iter_valid_judgements
 from unreel.annotation.publishing.publishable_campaign import assign_annotator_aliases
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     NOBODY,
-    SAID_GENERATED,
-    SAID_REAL,
     SILENT,
     Indices,
     SeasonAnswerTable,
@@ -51,18 +51,20 @@ from unreel.recipes.validation import RecipeSection, Text
 def exclude_creators(answers: SeasonAnswerTable, creators: Collection[str]) -> SeasonAnswerTable:
     """Return the answer table without the clips of these creators; all other answers stay the same."""
     table = answers.clips
-    is_kept = np.array([name not in creators for name in table.creators], dtype=np.bool_)
+    is_included = np.array([name not in creators for name in table.creators], dtype=np.bool_)
     mask = np.ones(len(table.names), dtype=np.bool_)
     generated = table.creator != NOBODY
-    mask[generated] = is_kept[table.creator[generated]]
+    mask[generated] = is_included[table.creator[generated]]
     rows = mask[answers.clip]
     # The index of each element after the others are removed; NOBODY is the last index.
-    creator_index = np.append(np.cumsum(is_kept) - 1, NOBODY).astype(np.int32)
+    creator_index = np.append(np.cumsum(is_included) - 1, NOBODY).astype(np.int32)
     clip_index = (np.cumsum(mask) - 1).astype(np.int32)
     clips = replace(
         table,
         names=tuple(name for name, keep in zip(table.names, mask, strict=True) if keep),
-        creators=tuple(name for name, keep in zip(table.creators, is_kept, strict=True) if keep),
+        creators=tuple(
+            name for name, keep in zip(table.creators, is_included, strict=True) if keep
+        ),
         creator=creator_index[table.creator[mask]],
         scene=table.scene[mask],
         control=table.control[mask],
@@ -73,7 +75,7 @@ def exclude_creators(answers: SeasonAnswerTable, creators: Collection[str]) -> S
         clips=clips,
         reviewer=answers.reviewer[rows],
         clip=clip_index[answers.clip[rows]],
-        said=answers.said[rows],
+        answer_codes=answers.answer_codes[rows],
     )
 
 
@@ -124,7 +126,7 @@ def find_name_indices(names: Sequence[str], values: Sequence[str]) -> Indices:
     return np.array([index.get(name, NOBODY) for name in values], dtype=np.int32)
 
 
-_SAID = {Label.REAL: SAID_REAL, Label.GENERATED: SAID_GENERATED}
+_ANSWER_CODES = {Label.REAL: ANSWERED_REAL, Label.GENERATED: ANSWERED_GENERATED}
 
 
 def open_season_folder(path: Path | str | SeasonFolder) -> SeasonFolder:
@@ -158,9 +160,9 @@ def read_season_answers(
     clips = clips or read_season_clips(folder)
     index = {name: number for number, name in enumerate(clips.names)}
     titles = entrants.shown(entrants.reviewers)
-    names = tuple(sorted(titles[judge.name] for judge in entrants.heard))
+    names = tuple(sorted(titles[judge.name] for judge in entrants.fitted_reviewers))
     columns = array("i"), array("i"), array("b")
-    for judge in entrants.heard:
+    for judge in entrants.fitted_reviewers:
         reviewer = names.index(titles[judge.name])
         for planned, _, read in read_reviewer_answers(folder, judge, condition, settings):
             if (clip := index.get(planned.name)) is not None:
@@ -171,10 +173,10 @@ def read_season_answers(
         clips=clips,
         condition=condition,
         reviewers=names,
-        floors=frozenset(titles[judge.name] for judge in entrants.heard if judge.floor),
+        floors=frozenset(titles[judge.name] for judge in entrants.fitted_reviewers if judge.floor),
         reviewer=np.array(columns[0], dtype=np.int32),
         clip=np.array(columns[1], dtype=np.int32),
-        said=np.array(columns[2], dtype=np.int8),
+        answer_codes=np.array(columns[2], dtype=np.int8),
     )
     return add_human_reviewers(answers, read_season_votes(folder)[1]) if people else answers
 
@@ -208,11 +210,11 @@ def read_reviewer_answers(
 
 
 def encode_answer_label(read: Verdict | Failure) -> int:
-    """Return the label of a parsed answer as a code: `SAID_REAL`, `SAID_GENERATED` or `SILENT`."""
+    """Return the label of a parsed answer as a code: `ANSWERED_REAL`, `ANSWERED_GENERATED` or `SILENT`."""
     if isinstance(read, RealityVerdict | TraceVerdict | LocateVerdict) and isinstance(
         read.label, Label
     ):
-        return _SAID[read.label]
+        return _ANSWER_CODES[read.label]
     return SILENT
 
 
@@ -299,15 +301,15 @@ def add_human_reviewers(
     for vote in votes:
         if vote.clip in index:
             answers = people.setdefault(f"{PERSON}{vote.voter}", {})
-            answers.setdefault(index[vote.clip], _SAID[vote.label])
+            answers.setdefault(index[vote.clip], _ANSWER_CODES[vote.label])
     if not people:
         return table
     margin: Counter[int] = Counter()
     for answers in people.values():
         for clip, label in answers.items():
-            margin[clip] += 1 if label == SAID_GENERATED else -1
+            margin[clip] += 1 if label == ANSWERED_GENERATED else -1
     people[MAJORITY] = {
-        clip: SILENT if not n else SAID_GENERATED if n > 0 else SAID_REAL
+        clip: SILENT if not n else ANSWERED_GENERATED if n > 0 else ANSWERED_REAL
         for clip, n in margin.items()
     }
     duplicates = people.keys() & set(table.reviewers)
@@ -319,7 +321,7 @@ def add_human_reviewers(
     at = {name: number for number, name in enumerate(reviewers)}
     moved = np.array([at[name] for name in table.reviewers], dtype=np.int32)
     rows = [(at[name], clip, code) for name, row in people.items() for clip, code in row.items()]
-    reviewer, clips, said = (np.array(column) for column in zip(*rows, strict=True))
+    reviewer, clips, answer_codes = (np.array(column) for column in zip(*rows, strict=True))
     return SeasonAnswerTable(
         clips=table.clips,
         condition=table.condition,
@@ -327,5 +329,5 @@ def add_human_reviewers(
         floors=table.floors | (people.keys() - {MAJORITY}),
         reviewer=np.concatenate([moved[table.reviewer], reviewer]).astype(np.int32),
         clip=np.concatenate([table.clip, clips]).astype(np.int32),
-        said=np.concatenate([table.said, said]).astype(np.int8),
+        answer_codes=np.concatenate([table.answer_codes, answer_codes]).astype(np.int8),
     )

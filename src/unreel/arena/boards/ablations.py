@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 
 from unreel.arena.answers.answer_table import (
-    SAID_GENERATED,
-    SAID_REAL,
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     UNASKED,
     Grid,
     Mask,
@@ -59,9 +59,9 @@ def measure_reviewer_biases(answers: SeasonAnswerTable) -> tuple[ReviewerBias, .
     biases = []
     for name, line in zip(answers.reviewers, build_answer_grid(answers), strict=True):
         read = (line >= 0) & (generated | filmed)
-        says_real = line[read] == SAID_REAL
+        is_real_answer = line[read] == ANSWERED_REAL
         classes = generated[read], filmed[read]
-        columns = [column.astype(np.float64) for c in classes for column in (says_real & c, c)]
+        columns = [column.astype(np.float64) for c in classes for column in (is_real_answer & c, c)]
         sums = sum_by_scene(answers.clips.scene[read].astype(np.int64), *columns)
         n = int(read.sum())
         sensitivity, _ = estimate_by_scene_jackknife(
@@ -70,7 +70,7 @@ def measure_reviewer_biases(answers: SeasonAnswerTable) -> tuple[ReviewerBias, .
         criterion, _ = estimate_by_scene_jackknife(
             lambda rows: np.add(*_compute_normal_quantiles(rows)) / 2, sums, n=n
         )
-        said_real = estimate_percentage_by_jackknife(
+        real_rate = estimate_percentage_by_jackknife(
             lambda rows: PERCENT * (rows[:, 0] / rows[:, 1] + rows[:, 2] / rows[:, 3]) / 2,
             sums,
             n=n,
@@ -79,7 +79,7 @@ def measure_reviewer_biases(answers: SeasonAnswerTable) -> tuple[ReviewerBias, .
             ReviewerBias(
                 condition=answers.condition,
                 reviewer=name,
-                said_real=said_real,
+                said_real=real_rate,
                 sensitivity=sensitivity,
                 criterion=criterion,
             )
@@ -180,7 +180,9 @@ def _iter_effects_between_tables(
     grids = []
     for answers, columns in ((first, left), (second, right)):
         grid = build_answer_grid(answers)[[answers.reviewers.index(name) for name in names]]
-        is_right = (grid == SAID_GENERATED) == get_generated_clip_mask(answers.clips)[np.newaxis]
+        is_right = (grid == ANSWERED_GENERATED) == get_generated_clip_mask(answers.clips)[
+            np.newaxis
+        ]
         # 1 right, 0 wrong, negative codes for missing or unreadable answers
         grids.append(np.where(grid < 0, grid, is_right).astype(np.int8)[:, columns])
     yield from _iter_paired_effects(
@@ -252,7 +254,7 @@ def _iter_paired_effects(
     everybody = [n for n, name in enumerate(names) if name not in floors]
     for name, lines in ((EVERYBODY, everybody), *((name, [n]) for n, name in enumerate(names))):
         left, right = (grid[lines] for grid in grids)
-        asked, read = (left != UNASKED) & (right != UNASKED), (left >= 0) & (right >= 0)
+        sent, read = (left != UNASKED) & (right != UNASKED), (left >= 0) & (right >= 0)
         _, at = np.nonzero(read)
         scores = (left[read].astype(float), right[read].astype(float), np.ones(len(at)))
         columns = [score * mask[at] for mask in classes for score in scores]
@@ -268,5 +270,5 @@ def _iter_paired_effects(
             difference=difference,
             p=p,
             n_pairs=len(at),
-            n_left_out=int(asked.sum()) - len(at),
+            n_left_out=int(sent.sum()) - len(at),
         )

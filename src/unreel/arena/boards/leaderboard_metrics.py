@@ -11,7 +11,7 @@ import numpy as np
 from unreel.core.errors import UnknownNameError
 from unreel.core.estimate import Estimate, Measured, Unmeasured
 from unreel.protocols.paper_formulas import PERCENT
-from unreel.stats.jackknife_values import MOST_GROUPS, JackknifeValues
+from unreel.stats.jackknife_values import MAX_GROUPS, JackknifeValues
 from unreel.stats.paired_differences import (
     DifferenceTestResult,
     adjust_p_values_by_holm,
@@ -19,7 +19,7 @@ from unreel.stats.paired_differences import (
 )
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
-_NO_CREATOR = Unmeasured("a control is no creator")
+_NO_CREATOR = Unmeasured("not defined for controls")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class ReviewerCreatorCell:
     """Percentage of right answers among the readable ones, real clips pooled with the creator's."""
     balanced: Measured = _NO_CREATOR
     """Mean of the accuracies on real clips and on the creator's clips, in percent."""
-    n_asked: int
+    n_sent: int
     n_silent: int
 
 
@@ -242,19 +242,19 @@ _ALL = (
     ),
 )
 
-REVIEWER_FIGURES = {metric.name: metric for metric in _ALL if metric.board == "reviewers"}
-CREATOR_FIGURES = {metric.name: metric for metric in _ALL if metric.board == "creators"}
+REVIEWER_METRICS = {metric.name: metric for metric in _ALL if metric.board == "reviewers"}
+CREATOR_METRICS = {metric.name: metric for metric in _ALL if metric.board == "creators"}
 
 
 def get_leaderboard_metric(name: str) -> LeaderboardMetric:
     """Return the metric called `name`; raise `UnknownNameError`, with the nearest name, if unknown."""
-    known = {**REVIEWER_FIGURES, **CREATOR_FIGURES}
+    known = {**REVIEWER_METRICS, **CREATOR_METRICS}
     if name not in known:
         raise UnknownNameError("figure", name, sorted(known))
     return known[name]
 
 
-Figure = Callable[[Array], Array]
+MetricFunction = Callable[[Array], Array]
 """Function from sums, one set per row, to values; NaN if undefined."""
 _EVEN = PERCENT / 2
 
@@ -267,9 +267,9 @@ def sum_by_scene(scene: IntArray, *columns: Array) -> Array:
 
 
 def estimate_by_scene_jackknife(
-    figure: Figure, sums: Array, *, n: int, reach: float = math.inf
+    function: MetricFunction, sums: Array, *, n: int, reach: float = math.inf
 ) -> tuple[Measured, float | None]:
-    """Compute `figure` over all scenes, with a jackknife interval and the p-value of its difference from 0.
+    """Compute `function` over all scenes, with a jackknife interval and the p-value of its difference from 0.
 
     `sums` has one row per scene, `n` is the number of answers behind the sums, and `reach` is the
     largest possible absolute value.
@@ -277,12 +277,12 @@ def estimate_by_scene_jackknife(
     if not n:
         return Unmeasured("nothing was answered on both sides"), None
     total = sums.sum(axis=0, keepdims=True)
-    groups = np.arange(len(sums)) % MOST_GROUPS
-    left = np.zeros((min(len(sums), MOST_GROUPS), sums.shape[1]))
+    groups = np.arange(len(sums)) % MAX_GROUPS
+    left = np.zeros((min(len(sums), MAX_GROUPS), sums.shape[1]))
     np.add.at(left, groups, sums)
     with np.errstate(divide="ignore", invalid="ignore"):  # empty sums
-        value = float(figure(total)[0])
-        without = figure(total - left)
+        value = float(function(total)[0])
+        without = function(total - left)
     if not math.isfinite(value):
         return Unmeasured("needs answers about real and about generated clips"), None
     interval = compute_difference_interval(
@@ -293,10 +293,10 @@ def estimate_by_scene_jackknife(
     return interval, None
 
 
-def estimate_percentage_by_jackknife(figure: Figure, sums: Array, *, n: int) -> Measured:
-    """Compute `figure` over all scenes as by `estimate_by_scene_jackknife`, within 0 to 100."""
+def estimate_percentage_by_jackknife(function: MetricFunction, sums: Array, *, n: int) -> Measured:
+    """Compute `function` over all scenes as by `estimate_by_scene_jackknife`, within 0 to 100."""
     result, _ = estimate_by_scene_jackknife(
-        lambda rows: figure(rows) - _EVEN, sums, n=n, reach=_EVEN
+        lambda rows: function(rows) - _EVEN, sums, n=n, reach=_EVEN
     )
     if isinstance(result, Unmeasured):
         return result
@@ -312,14 +312,14 @@ def apply_holm_correction(p_values: Sequence[float | None]) -> list[float | None
 
 SURE = 0.05
 """Family-wise error rate of the claims."""
-_ALIKE_PLACES = 9
+_TIE_DIGITS = 9
 """Number of decimal places at which means are compared: smaller differences are rounding errors."""
 
 
 def rank_means(values: Sequence[float], *, better: Literal["high", "low"]) -> list[int]:
     """Return the rank of each mean, from 1; equal means share the better rank."""
     sign = -1 if better == "high" else 1
-    keys = [round(sign * value, _ALIKE_PLACES) for value in values]
+    keys = [round(sign * value, _TIE_DIGITS) for value in values]
     return [1 + sum(other < key for other in keys) for key in keys]
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     NOBODY,
-    SAID_GENERATED,
-    SAID_REAL,
     SILENT,
     Indices,
     SeasonAnswerTable,
@@ -180,18 +180,18 @@ def _estimate_percentage(
 
 
 def _rank_leaderboard_rows(
-    rows: Sequence[LeaderboardRow], by: str, shares: Mapping[str, Array]
+    rows: Sequence[LeaderboardRow], by: str, win_rates: Mapping[str, Array]
 ) -> tuple[LeaderboardRow, ...]:
     """Return leaderboard rows ranked by the metric `by`, best first.
 
     Rows without that metric, and the real clips, have no rank. An entrant leads if the first one does
-    not significantly beat it in `shares`, the resampled win rates; the interval of a reviewer must also
+    not significantly beat it in `win_rates`, the resampled win rates; the interval of a reviewer must also
     be above 50 percent.
     """
     values = [(row, row.figures[by]) for row in rows]
     ranked = [(row, v) for row, v in values if isinstance(v, Estimate) and row.kind != "control"]
     ranks = rank_means([value.value for _, value in ranked], better="high")
-    columns = [shares[row.name] for row, _ in ranked]
+    columns = [win_rates[row.name] for row, _ in ranked]
     values_of = np.stack(columns, axis=1) if columns else np.zeros((1, 0))
     first = ranks.index(1) if ranks else None
     n_scenes = max((value.n_clusters or 0 for _, value in ranked), default=0)
@@ -283,12 +283,12 @@ def _compute_single_clip_scores(answers: SeasonAnswerTable, name: str) -> _Score
     clips, line = answers.clips, build_answer_grid(answers)[answers.reviewers.index(name)]
     filmed: dict[int, float] = {}
     for at in np.flatnonzero(get_real_clip_mask(clips) & (line >= 0))[::-1]:
-        filmed[int(clips.scene[at])] = float(line[at] == SAID_REAL)
+        filmed[int(clips.scene[at])] = float(line[at] == ANSWERED_REAL)
     scores = {}
     for at in np.flatnonzero((clips.creator != NOBODY) & (line >= 0)):
         scene = int(clips.scene[at])
         if scene in filmed:
-            caught = float(line[at] == SAID_GENERATED)
+            caught = float(line[at] == ANSWERED_GENERATED)
             cell = clips.creators[clips.creator[at]], clips.scenes[scene]
             scores[cell] = (caught + filmed[scene]) / 2
     return scores

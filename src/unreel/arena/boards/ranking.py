@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
     NOBODY,
-    SAID_GENERATED,
     SILENT,
     ResampledAnswerCounts,
     ResampledAnswerTable,
@@ -25,9 +25,9 @@ from unreel.arena.answers.season_answers import (
     read_season_clips,
 )
 from unreel.arena.boards.leaderboard_metrics import (
-    CREATOR_FIGURES,
+    CREATOR_METRICS,
     REAL_CLIPS,
-    REVIEWER_FIGURES,
+    REVIEWER_METRICS,
     LeaderboardRow,
     ReviewerCreatorCell,
     SeasonLeaderboard,
@@ -72,7 +72,7 @@ class ResampledRates:
     """Number of answers: a row for each scene, a column for each rate."""
 
     @classmethod
-    def beside(cls, *rates: "ResampledRates") -> "ResampledRates":
+    def stack(cls, *rates: "ResampledRates") -> "ResampledRates":
         """Return one table with the columns of all rate tables in `rates`."""
         return cls(
             np.concatenate([rate.values for rate in rates], axis=1),
@@ -137,33 +137,33 @@ def measure_leaderboard_rates(answers: ResampledAnswerTable, used: BoolArray) ->
     zeros = np.zeros((len(answers.weights), sources.total))
     scene_zeros = np.zeros((answers.n_scenes, sources.total))
     caught, caught_all, generated, valid = (zeros.copy() for _ in range(4))
-    scene_valid, scene_asked = scene_zeros.copy(), scene_zeros.copy()
+    scene_valid, scene_sent = scene_zeros.copy(), scene_zeros.copy()
     for i, counts in enumerate(answers.counts()):
         proportions = _compute_reviewer_rates(counts, answers)
         accuracy.append(proportions["accuracy"].values[:, 0])
-        measured = ResampledRates.beside(*proportions.values()).measure()
+        measured = ResampledRates.stack(*proportions.values()).measure()
         reviewers.append(dict(zip(proportions, measured, strict=True)))
         cells.append(_measure_reviewer_source_rates(counts, answers))
         caught += np.where(used[i], _compute_ratio(counts.generated, counts.valid), 0.0)
-        caught_all += np.where(used[i], _compute_ratio(counts.generated, counts.asked), 0.0)
+        caught_all += np.where(used[i], _compute_ratio(counts.generated, counts.sent), 0.0)
         generated += np.where(used[i], counts.generated, 0.0)
         valid += np.where(used[i], counts.valid, 0.0)
         scene_valid += np.where(used[i], counts.scene_valid, 0.0)
-        scene_asked += np.where(used[i], counts.scene_asked, 0.0)
+        scene_sent += np.where(used[i], counts.scene_sent, 0.0)
     n_used = used.sum(axis=0).astype(np.float64)
     of_sources = {
         "fakeness": ResampledRates(_compute_ratio(caught, n_used), scene_valid),
-        "fakeness-all": ResampledRates(_compute_ratio(caught_all, n_used), scene_asked),
+        "fakeness-all": ResampledRates(_compute_ratio(caught_all, n_used), scene_sent),
         "fakeness-pooled": ResampledRates(_compute_ratio(generated, valid), scene_valid),
     }
     fakeness = of_sources["fakeness"].values[:, made]
-    figures = {name: rate.measure() for name, rate in of_sources.items()}
-    names = [name for name in CREATOR_FIGURES if name in figures]
+    measures = {name: rate.measure() for name, rate in of_sources.items()}
+    names = [name for name in CREATOR_METRICS if name in measures]
     creators = [
         dict(zip(names, values, strict=True))
-        for values in zip(*(figures[name][made] for name in names), strict=True)
+        for values in zip(*(measures[name][made] for name in names), strict=True)
     ]
-    controls = [{"called-generated": value} for value in figures["fakeness"][changed]]
+    controls = [{"called-generated": value} for value in measures["fakeness"][changed]]
     rates = np.stack(accuracy, axis=1) if accuracy else np.zeros((len(answers.weights), 0))
     return LeaderboardRates(reviewers, rates, cells, creators, fakeness, controls)
 
@@ -171,24 +171,24 @@ def measure_leaderboard_rates(answers: ResampledAnswerTable, used: BoolArray) ->
 def _compute_reviewer_rates(
     counts: ResampledAnswerCounts, answers: ResampledAnswerTable
 ) -> dict[str, ResampledRates]:
-    sources, asked, valid = answers.sources, counts.asked, counts.valid
+    sources, sent, valid = answers.sources, counts.sent, counts.valid
     generated, played = counts.generated, sources.played
     made = np.flatnonzero(valid[0, sources.made] > 0)
     changed = np.flatnonzero(valid[0, sources.changed] > 0) + sources.changed.start
     pooled, caught, balanced = _compute_accuracies(counts, valid, real=sources.real, made=made)
-    pooled_all, _, balanced_all = _compute_accuracies(counts, asked, real=sources.real, made=made)
-    n_asked, n_valid = asked[:, played].sum(axis=1), valid[:, played].sum(axis=1)
+    pooled_all, _, balanced_all = _compute_accuracies(counts, sent, real=sources.real, made=made)
+    n_sent, n_valid = sent[:, played].sum(axis=1), valid[:, played].sum(axis=1)
     n_generated = generated[:, played].sum(axis=1)
     right = valid[:, sources.real] - generated[:, sources.real] + generated[:, made].sum(axis=1)
     of_changed = _compute_ratio(generated[:, changed], valid[:, changed])
-    scene_asked, scene_valid = counts.scene_asked, counts.scene_valid
+    scene_sent, scene_valid = counts.scene_sent, counts.scene_valid
     values: dict[str, tuple[Array, Array]] = {
         "accuracy": (_compute_column_mean(pooled), scene_valid[:, played]),
-        "accuracy-all": (_compute_column_mean(pooled_all), scene_asked[:, played]),
+        "accuracy-all": (_compute_column_mean(pooled_all), scene_sent[:, played]),
         "balanced": (_compute_column_mean(balanced), scene_valid[:, played]),
-        "balanced-all": (_compute_column_mean(balanced_all), scene_asked[:, played]),
+        "balanced-all": (_compute_column_mean(balanced_all), scene_sent[:, played]),
         "plain": (_compute_ratio(right, n_valid), scene_valid[:, played]),
-        "plain-all": (_compute_ratio(right, n_asked), scene_asked[:, played]),
+        "plain-all": (_compute_ratio(right, n_sent), scene_sent[:, played]),
         "caught": (_compute_column_mean(caught), scene_valid[:, sources.made]),
         "false-alarms": (
             _compute_ratio(generated[:, sources.real], valid[:, sources.real]),
@@ -196,11 +196,11 @@ def _compute_reviewer_rates(
         ),
         "control-false-alarms": (_compute_column_mean(of_changed), scene_valid[:, sources.changed]),
         "said-real": (_compute_ratio(n_valid - n_generated, n_valid), scene_valid[:, played]),
-        "answered": (_compute_ratio(valid.sum(axis=1), asked.sum(axis=1)), scene_asked),
+        "answered": (_compute_ratio(valid.sum(axis=1), sent.sum(axis=1)), scene_sent),
     }
     return {
         name: ResampledRates(values[name][0][:, np.newaxis], values[name][1].sum(1, keepdims=True))
-        for name in REVIEWER_FIGURES
+        for name in REVIEWER_METRICS
         if name in values
     }
 
@@ -228,7 +228,7 @@ def _measure_reviewer_source_rates(
     pooled, _, balanced = _compute_accuracies(counts, counts.valid, real=sources.real, made=made)
     by_scene = counts.scene_valid[:, sources.made] + counts.scene_valid[:, [sources.real]]
     is_met = np.where(counts.valid[0, sources.made] > 0, 1.0, np.nan)
-    measured = ResampledRates.beside(
+    measured = ResampledRates.stack(
         ResampledRates(_compute_ratio(counts.generated, counts.valid), counts.scene_valid),
         ResampledRates(pooled * is_met, by_scene),
         ResampledRates(balanced, by_scene),
@@ -245,7 +245,7 @@ def _compute_ratio(part: Array, total: Array) -> Array:
 
 
 def _compute_column_mean(values: Array) -> Array:
-    """Return the mean over the columns; NaN if there are no columns."""
+    """Return the mean over the columns; NaN without columns."""
     if not values.shape[1]:
         return np.full(len(values), np.nan)
     mean: Array = values.mean(axis=1)
@@ -321,8 +321,8 @@ def rank_season_entrants(
         n_scenes=table.n_scenes,
     )
     creators += [
-        LeaderboardRow(name=name, kind="control", figures=figures)
-        for name, figures in zip(clips.controls, rates.controls, strict=True)
+        LeaderboardRow(name=name, kind="control", figures=metrics)
+        for name, metrics in zip(clips.controls, rates.controls, strict=True)
     ]
     return SeasonLeaderboard(
         condition=answers.condition,
@@ -347,7 +347,9 @@ def _fit_skill_model(
         if name not in clips.nuisances:
             raise UnknownNameError("nuisance", name, list(clips.nuisances))
     values = clips.nuisance[:, [clips.nuisances.index(name) for name in nuisances]]
-    rows = np.flatnonzero((answers.said != SILENT) & (clips.control[answers.clip] == NOBODY))
+    rows = np.flatnonzero(
+        (answers.answer_codes != SILENT) & (clips.control[answers.clip] == NOBODY)
+    )
     clip = answers.clip[rows]
     scaled = standardise_columns(values.astype(np.float64), np.flatnonzero(np.bincount(clip)))
     is_constant: BoolArray = np.all(scaled == 0, axis=0)
@@ -357,7 +359,7 @@ def _fit_skill_model(
             reviewer=answers.reviewer[rows].astype(np.int64),
             creator=clips.creator[clip].astype(np.int64),
             scene=clips.scene[clip].astype(np.int64),
-            generated=answers.said[rows] == SAID_GENERATED,
+            generated=answers.answer_codes[rows] == ANSWERED_GENERATED,
             nuisance=scaled[:, ~is_constant][clip],
         ),
         shape,
@@ -413,21 +415,21 @@ def _rank_and_sort_rows(
 def _iter_matrix_cells(
     answers: ResampledAnswerTable, rates: LeaderboardRates
 ) -> Iterator[ReviewerCreatorCell]:
-    clips, real = answers.play.clips, answers.sources.real
-    asked, valid = answers.observed(silent=True), answers.observed(silent=False)
+    clips, real = answers.answer_table.clips, answers.sources.real
+    sent, valid = answers.observed(silent=True), answers.observed(silent=False)
     columns = [*enumerate(clips.creators), *enumerate(clips.controls, start=real + 1)]
-    for line, reviewer in enumerate(answers.play.reviewers):
+    for line, reviewer in enumerate(answers.answer_table.reviewers):
         caught, accuracy, balanced = rates.cells[line]
         for i, name in columns:
-            n_asked = int(asked[line, i])
-            if not n_asked:
+            n_sent = int(sent[line, i])
+            if not n_sent:
                 continue
             cell = ReviewerCreatorCell(
                 reviewer=reviewer,
                 creator=name,
                 caught=caught[i],
-                n_asked=n_asked,
-                n_silent=n_asked - int(valid[line, i]),
+                n_sent=n_sent,
+                n_silent=n_sent - int(valid[line, i]),
             )
             if i < real:
                 cell = replace(cell, accuracy=accuracy[i], balanced=balanced[i])
@@ -442,7 +444,7 @@ def read_pair_answers(folder: SeasonFolder, condition: str) -> PairAnswerTable:
     rows: list[tuple[str, str, str, str]] = []
     took: list[int] = []
     codes = {Position.FIRST: TOOK_FIRST, Position.SECOND: TOOK_SECOND}
-    judges = [reviewer for reviewer in entrants.heard if not reviewer.floor]
+    judges = [reviewer for reviewer in entrants.fitted_reviewers if not reviewer.floor]
     for reviewer in judges:
         for planned, _, verdict in read_reviewer_answers(folder, reviewer, condition, settings):
             first, second = map(format_creator_with_setting, planned.origins)
@@ -528,7 +530,7 @@ def rank_without_retired_creators(
 
 
 def is_leaderboard_row_of_entrant(row: str, title: str) -> bool:
-    """Return whether a leaderboard row belongs to `title`: its name is `title` or `title/SETTING`."""
+    """Return whether a leaderboard row has the name `title` or `title/SETTING`."""
     before, _, setting = row.rpartition("/")
     return row == title or (before == title and setting in set(CreatorInput))
 

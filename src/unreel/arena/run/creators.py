@@ -74,7 +74,7 @@ class SeasonCreatorContext:
         data = json.dumps(self._noted() | {what: text}, ensure_ascii=True)
         files = OutputDirectory(self.root)
         files.write(f"{folder}/{_NOTES}", data.encode())
-        files.settle(folder)
+        files.sync_to_disk(folder)
 
     async def fetch(self, url: str, into: Path) -> Failure | None:
         """Download the untrusted `url` into the working folder's file `into`; return the failure or `None`."""

@@ -93,7 +93,7 @@ class InjectCreatorKeys(CreatorKeys):
 class EncodedControlKeys(CreatorKeys):
     """Recipe keys of a creator with `kind = "encoded"`, which re-encodes real clips like `inject`.
 
-    It is the control of `inject`: it shows the effect of the encoding alone.
+    The control of `inject`, to measure the effect of the encoding alone.
     """
 
     side: ClassVar[ClipClass] = ClipClass.CONTROL

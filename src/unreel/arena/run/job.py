@@ -129,10 +129,12 @@ def run_season(job: SeasonJob, callbacks: JobCallbacks = NO_CALLBACKS) -> Season
         turns = []
         for number, reviewer in enumerate(called, start=1):
             callbacks.on_begin(f"{number} of {len(called)}, {reviewer.entered.title}")
-            wants = _build_question_filter(reviewer.entered, plan, current)
+            is_selected = _build_question_filter(reviewer.entered, plan, current)
             try:
                 limited = limit_reviewer_cost(reviewer, context, entrants)
-                turn = ask_season_reviewer(limited, context, wants=wants, callbacks=callbacks)
+                turn = ask_season_reviewer(
+                    limited, context, is_selected=is_selected, callbacks=callbacks
+                )
             except _OF_ONE as error:
                 turn = EntrantRunSummary(title=reviewer.entered.title, problem=str(error))
             turns.append(turn)
@@ -191,10 +193,12 @@ def _probe_benchmark_files(
     benchmark, folder = context.benchmark, context.folder
     callbacks.on_phase("looking at the benchmark")
     clips = (entry for creator in entrants.creators for entry in benchmark.held(creator.held))
-    lessons = benchmark.lessons if any(judge.floor for judge in entrants.reviewers) else ()
+    fitting_entries = (
+        benchmark.fitting_entries if any(judge.floor for judge in entrants.reviewers) else ()
+    )
     run_stages(
         iter_clip_file_rows(
-            benchmark.benchmark, [*benchmark.real(), *clips, *lessons], context.access
+            benchmark.benchmark, [*benchmark.real(), *clips, *fitting_entries], context.access
         ),
         [ClipProbeStage(context.access)],
         table=folder.benchmark_clips,
@@ -290,7 +294,7 @@ def _build_question_filter(
     reviewer: EnteredReviewer, plan: QuestionPlan | None, current: Collection[str]
 ) -> Callable[[str, str], bool]:
     """Return a function of condition and clip name: whether this run sends the question to `reviewer`."""
-    chosen = None if plan is None or reviewer.floor else plan.wants(reviewer.name)
+    chosen = None if plan is None or reviewer.floor else plan.questions_of(reviewer.name)
     return lambda condition, clip: (
         _has_all_clips(clip, current) and (chosen is None or (condition, clip) in chosen)
     )

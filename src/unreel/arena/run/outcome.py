@@ -19,7 +19,7 @@ class QuestionPlan:
     left: Mapping[str, int] = field(default_factory=dict)
     """Number of questions that are not sent, by reviewer."""
 
-    def wants(self, reviewer: str) -> frozenset[tuple[str, str]]:
+    def questions_of(self, reviewer: str) -> frozenset[tuple[str, str]]:
         """Return the condition and the clip of each planned question for `reviewer`."""
         return frozenset((how, clip) for who, how, clip in self.chosen if who == reviewer)
 

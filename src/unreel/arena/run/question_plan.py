@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unreel.arena.answers.answer_table import SAID_GENERATED, SILENT, SeasonAnswerTable
+from unreel.arena.answers.answer_table import ANSWERED_GENERATED, SILENT, SeasonAnswerTable
 from unreel.arena.answers.season_answers import read_season_answers, read_season_clips
 from unreel.arena.run.outcome import EntrantRunSummary, QuestionPlan
 from unreel.arena.season.folder import (
@@ -175,7 +175,9 @@ def _format_reviewer_name(context: SeasonRunContext, recipe: EvalRecipe) -> str:
     if section.is_served:
         return section.served_name
     if section.learns:
-        clips = (f"{e.name} {e.label} {get_entry_scene(e)}" for e in context.benchmark.lessons)
+        clips = (
+            f"{e.name} {e.label} {get_entry_scene(e)}" for e in context.benchmark.fitting_entries
+        )
         input_spec = digest(str(recipe.seed), context.benchmark.digest, *sorted(clips))
         return f"{section.model}@{input_spec[:8]}"
     return section.opener(key_hosts=settings.key_hosts, seed=recipe.seed).name
@@ -185,23 +187,23 @@ def ask_season_reviewer(
     reviewer: SeasonReviewer,
     context: SeasonRunContext,
     *,
-    wants: Callable[[str, str], bool],
+    is_selected: Callable[[str, str], bool],
     callbacks: JobCallbacks,
 ) -> EntrantRunSummary:
-    """Send the unanswered questions to the reviewer that `wants` selects by condition and clip name."""
+    """Send the unanswered questions to the reviewer that `is_selected` selects by condition and clip name."""
     title, run = reviewer.entered.title, reviewer.run(context)
 
     def count_failed() -> int:
         if not run.answers.exists() or not run.answers.count("failure_reason IS NOT NULL"):
             return 0
         questions = iter_reviewer_questions(reviewer, context)
-        return sum(bool(q.failure) for q in questions if wants(q.condition, q.clip))
+        return sum(bool(q.failure) for q in questions if is_selected(q.condition, q.clip))
 
     opened = None
     if reviewer.recipe.reviewer.learns:
         # Fitting is expensive: it is skipped if no question is open.
         questions = iter_reviewer_questions(reviewer, context, retry=context.retry_failed)
-        answered = [q.answered for q in questions if wants(q.condition, q.clip)]
+        answered = [q.answered for q in questions if is_selected(q.condition, q.clip)]
         if all(answered):
             n_failed = count_failed()
             return EntrantRunSummary(
@@ -212,7 +214,7 @@ def ask_season_reviewer(
         def learn_from() -> Iterator[tuple[Clip, Origin, str]]:
             benchmark = context.benchmark
             facts = StoredClipFacts(context.folder.benchmark_clips)
-            for entry, clip in facts.find(benchmark.benchmark, benchmark.lessons):
+            for entry, clip in facts.find(benchmark.benchmark, benchmark.fitting_entries):
                 if isinstance(clip, Clip):
                     yield clip, entry.origin, get_entry_scene(entry)
 
@@ -229,7 +231,7 @@ def ask_season_reviewer(
         retry_failed=context.retry_failed,
         reviewer=opened,
         facts_table=open_season_clip_facts_table(context.folder),
-        wanted=lambda question: wants(question["condition"], question["_name"]),
+        wanted=lambda question: is_selected(question["condition"], question["_name"]),
         callbacks=callbacks,
     ).answers
     failed_before = max(0, count_failed() - counts.failed)
@@ -340,7 +342,7 @@ def plan_budgeted_questions(
     chosen = choose_informative_questions(
         questions,
         left,
-        makers={
+        creators={
             c: clips.sources[at] for c, at in zip(clips.names, clips.source.tolist(), strict=True)
         },
         scenes={
@@ -416,16 +418,18 @@ def count_stored_answers(
     named = {title: name for name, title in titles.items()}
     n_answered, n_generated = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for answers in answer_tables:
-        is_read, sources = answers.said != SILENT, answers.clips.sources
+        is_read, sources = answers.answer_codes != SILENT, answers.clips.sources
         cells = answers.reviewer[is_read] * len(sources)
         cells = cells + answers.clips.source[answers.clip[is_read]]
         counts = np.bincount(cells)
-        says_generated = np.bincount(cells, weights=answers.said[is_read] == SAID_GENERATED)
+        generated_counts = np.bincount(
+            cells, weights=answers.answer_codes[is_read] == ANSWERED_GENERATED
+        )
         for at in np.flatnonzero(counts):
             who, whose = divmod(int(at), len(sources))
             cell = named[answers.reviewers[who]], sources[whose]
             n_answered[cell] += int(counts[at])
-            n_generated[cell] += int(says_generated[at])
+            n_generated[cell] += int(generated_counts[at])
     return n_answered, n_generated
 
 
@@ -433,7 +437,7 @@ def choose_informative_questions(
     questions: Sequence[SeasonQuestion],
     limit: int,
     *,
-    makers: Mapping[str, str],
+    creators: Mapping[str, str],
     scenes: Mapping[str, str],
     n_answered: CellCounts,
     n_generated: CellCounts,
@@ -441,7 +445,7 @@ def choose_informative_questions(
 ) -> list[tuple[str, str, str]]:
     """Choose at most `limit` unanswered questions, the most informative first.
 
-    `makers` and `scenes` are the creator and the scene of each clip, by name. `seed` orders equal
+    `creators` and `scenes` are the creator and the scene of each clip, by name. `seed` orders equal
     questions.
     """
     due = [question for question in questions if not question.answered]
@@ -449,13 +453,13 @@ def choose_informative_questions(
         return [(question.reviewer, question.condition, question.clip) for question in due]
 
     # A heap for each cell: the question of the scene with the fewest questions is on top.
-    n_asked = Counter(scenes[question.clip] for question in questions if question.answered)
+    n_answers = Counter(scenes[question.clip] for question in questions if question.answered)
     heaps: defaultdict[tuple[str, str], list[tuple[int, str, SeasonQuestion]]] = defaultdict(list)
     for question in due:
         scene = scenes[question.clip]
         tie_break = digest("turn", str(seed), scene, question.clip, question.condition)
-        heap = heaps[question.reviewer, makers[question.clip]]
-        heapq.heappush(heap, (n_asked[scene], tie_break, question))
+        heap = heaps[question.reviewer, creators[question.clip]]
+        heapq.heappush(heap, (n_answers[scene], tie_break, question))
 
     # Information of one more answer in each cell; -1 in a cell without a question.
     rows = sorted({reviewer for reviewer, _ in heaps})
@@ -488,11 +492,11 @@ def choose_informative_questions(
         heap = heaps[rows[row], columns[column]]
         while True:
             count, tie_break, question = heapq.heappop(heap)
-            current = n_asked[scenes[question.clip]]
+            current = n_answers[scenes[question.clip]]
             if current == count:
                 break
             heapq.heappush(heap, (current, tie_break, question))
-        n_asked[scenes[question.clip]] += 1
+        n_answers[scenes[question.clip]] += 1
         chosen.append((question.reviewer, question.condition, question.clip))
         row_known[row] += variance[row, column]
         column_known[column] += variance[row, column]

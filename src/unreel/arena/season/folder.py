@@ -195,7 +195,7 @@ class SeasonRecipe(RecipeSection):
 
     @field_validator("protocol")
     @classmethod
-    def _protocol_tells_sides(cls, name: str) -> str:
+    def _check_protocol(cls, name: str) -> str:
         known = get_protocol(name).instrument.protocol
         if not get_protocol(known).tells_sides:
             playable = [other for other in list_protocol_names() if get_protocol(other).tells_sides]
@@ -207,7 +207,7 @@ class SeasonRecipe(RecipeSection):
         return known
 
     @model_validator(mode="after")
-    def _entrants_are_told_apart(self) -> "SeasonRecipe":
+    def _check_entrants(self) -> "SeasonRecipe":
         _require_distinct_entries("creator", [c.stable_name for c in self.creator])
         _require_distinct_entries("condition", list(self.titles))
         keys = [r.model_dump_json(exclude={"title"}) for r in self.reviewer]
@@ -275,7 +275,7 @@ class Season:
     @property
     def creators(self) -> Iterator[CreatorRecipeSection]:
         """Return the creators of the season; their relative paths start at the recipe's directory."""
-        return (section.beside(self.base) for section in self.recipe.creator)
+        return (section.resolve_paths(self.base) for section in self.recipe.creator)
 
     def asks(self, section: SeasonReviewerSection, benchmark: Path) -> EvalRecipe:
         """Return the evaluation recipe for questions to `section` about the clips at `benchmark`."""
@@ -392,7 +392,7 @@ class SeasonEntrants(RecipeSection):
         return get_protocol(self.protocol).subject == "pair"
 
     @property
-    def heard(self) -> tuple[EnteredReviewer, ...]:
+    def fitted_reviewers(self) -> tuple[EnteredReviewer, ...]:
         """Return the reviewers that took part in a season: all except baselines that could not be fitted."""
         return tuple(reviewer for reviewer in self.reviewers if not reviewer.unfitted)
 

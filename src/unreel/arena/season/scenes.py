@@ -58,7 +58,7 @@ from unreel.media.picture import encode_png
 from unreel.media.reader import MediaReader
 
 _MAX_BYTES = 256 << 20
-_LESSONS = 4
+_N_FITTING_ENTRIES = 4
 """Number of training clips of baselines per scene, if only some scenes are used."""
 
 
@@ -70,7 +70,7 @@ class SeasonBenchmark:
     digest: str
     entries: tuple[Entry, ...]
     """Entries of the split; with a limit, a sample."""
-    lessons: tuple[Entry, ...]
+    fitting_entries: tuple[Entry, ...]
     """Training clips of baselines: the complete frozen split; with a limit, a number per scene."""
     scenes: Mapping[str, Entry]
     """Real clip of each scene, sorted by name."""
@@ -138,7 +138,7 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
         raise UnreadableSourceError(
             str(path), "has no real clip", "Name a benchmark with both sides, or another split"
         )
-    entries, lessons = usable, usable
+    entries, fitting_entries = usable, usable
     if limit is not None:
         # Clips of the sampled scenes, and for each creator `limit` clips of scenes without a real clip.
         counts: Counter[str] = Counter()
@@ -149,12 +149,14 @@ def open_season_benchmark(season: Season, *, outside: bool = False) -> SeasonBen
             if scene in scenes or (scene not in first and counts[creator] <= limit):
                 entries.append(entry)
         # Training clips of baselines do not depend on the entrants.
-        lessons = [*sample_balanced_entries(usable, _LESSONS * limit, seed=seed)[0]]
+        fitting_entries = [
+            *sample_balanced_entries(usable, _N_FITTING_ENTRIES * limit, seed=seed)[0]
+        ]
     return SeasonBenchmark(
         benchmark=benchmark,
         digest=fingerprint,
         entries=tuple(entries),
-        lessons=tuple(lessons),
+        fitting_entries=tuple(fitting_entries),
         scenes=scenes,
         rejected=tuple(reading.rejected),
         n_rejected=reading.n_rejected,

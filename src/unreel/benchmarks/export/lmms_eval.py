@@ -54,7 +54,7 @@ def doc_to_messages(doc, lmms_eval_specific_kwargs=None):
 def process_results(doc, results):
     return TASK.results(doc, results)
 '''
-_FIGURE = """
+_METRIC_FUNCTION = """
 
 def {function}(results):
     return TASK.figure({name!r}, results)
@@ -71,7 +71,8 @@ def export_lmms_eval(
     into = OutputDirectory(folder, published=True)
     head = _HEAD.format(name=recipe.name, instrument=recipe.instrument.instrument)
     functions = (
-        _FIGURE.format(function=f"figure_{i}", name=name) for i, (name, _) in enumerate(metrics)
+        _METRIC_FUNCTION.format(function=f"figure_{i}", name=name)
+        for i, (name, _) in enumerate(metrics)
     )
     into.write(f"{MODULE}.py", (head + "".join(functions)).encode())
     yaml = json.dumps(_build_lmms_task_config(recipe, folder, metrics), indent=2)

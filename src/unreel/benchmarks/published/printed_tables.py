@@ -12,38 +12,33 @@ VIDEOREAL = "VideoRealBench (CVPR 2026)"
 REALITY = "Video Reality Test (arXiv 2512.13281)"
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedTableSource:
-    """Paper and table number of a printed table."""
-
-    paper: str
-    table: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedTable:
-    """One printed table: source, columns and rows, each cell as the printed text."""
+    """One printed table: its columns and rows, each cell as the printed text."""
 
     name: str
-    source: PublishedTableSource
+    paper: str
+    table: str
+    """Number of the table in the paper."""
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, str], ...]
 
 
-SOURCES: Mapping[str, PublishedTableSource] = {
-    "deeptrace_test": PublishedTableSource(DEEPTRACE, "table 2, test split"),
-    "deeptrace_val": PublishedTableSource(DEEPTRACE, "table 5, val split"),
-    "deeptrace_sources": PublishedTableSource(DEEPTRACE, "table 1"),
-    "deeptrace_splits": PublishedTableSource(DEEPTRACE, "table 3"),
-    "videoreal_evaluators": PublishedTableSource(VIDEOREAL, "main results"),
-    "videoreal_ablations": PublishedTableSource(VIDEOREAL, "ablations"),
-    "reality_reviewers": PublishedTableSource(REALITY, "table 2"),
-    "reality_creators": PublishedTableSource(REALITY, "table 3"),
-    "reality_think": PublishedTableSource(REALITY, "table 4"),
-    "reality_preference": PublishedTableSource(REALITY, "table 5"),
-    "reality_counts": PublishedTableSource(REALITY, "tables 6 to 15"),
-    "reality_human": PublishedTableSource(REALITY, "table 16"),
+SOURCES: Mapping[str, tuple[str, str]] = {
+    "deeptrace_test": (DEEPTRACE, "table 2, test split"),
+    "deeptrace_val": (DEEPTRACE, "table 5, val split"),
+    "deeptrace_sources": (DEEPTRACE, "table 1"),
+    "deeptrace_splits": (DEEPTRACE, "table 3"),
+    "videoreal_evaluators": (VIDEOREAL, "main results"),
+    "videoreal_ablations": (VIDEOREAL, "ablations"),
+    "reality_reviewers": (REALITY, "table 2"),
+    "reality_creators": (REALITY, "table 3"),
+    "reality_think": (REALITY, "table 4"),
+    "reality_preference": (REALITY, "table 5"),
+    "reality_counts": (REALITY, "tables 6 to 15"),
+    "reality_human": (REALITY, "table 16"),
 }
+"""Paper, and number of the table in the paper, of each printed table."""
 
 
 def read_published_table(name: str) -> PublishedTable:
@@ -54,4 +49,5 @@ def read_published_table(name: str) -> PublishedTable:
     reader = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
     rows = tuple(dict(row) for row in reader)
     columns = tuple(reader.fieldnames or ())
-    return PublishedTable(name=name, source=SOURCES[name], columns=columns, rows=rows)
+    paper, table = SOURCES[name]
+    return PublishedTable(name=name, paper=paper, table=table, columns=columns, rows=rows)

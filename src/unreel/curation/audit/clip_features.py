@@ -271,17 +271,19 @@ def get_audit_features(
         case AuditFeatureSet.FRAME:
             return clip_data.frame
         case AuditFeatureSet.WATERMARK:
-            marks = clip_data.watermarks
-            if isinstance(marks, Failure):
-                return marks
+            watermarks = clip_data.watermarks
+            if isinstance(watermarks, Failure):
+                return watermarks
             features = {
-                "marks": float(bool(marks.found)),
-                "marked texts": float(any(mark.text for mark in marks.found)),
-                "suspected texts": float(bool(marks.suspected)),
-                "roaming texts": float(bool(marks.roaming)),
-                "any overlay": float(bool(marks.found or marks.suspected or marks.roaming)),
+                "marks": float(bool(watermarks.found)),
+                "marked texts": float(any(mark.text for mark in watermarks.found)),
+                "suspected texts": float(bool(watermarks.suspected)),
+                "roaming texts": float(bool(watermarks.roaming)),
+                "any overlay": float(
+                    bool(watermarks.found or watermarks.suspected or watermarks.roaming)
+                ),
             }
-            for mark in (*marks.found, *marks.suspected):
+            for mark in (*watermarks.found, *watermarks.suspected):
                 box = mark.box
                 x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
                 column = ("left", "middle", "right")[min(2, int(x * 3))]

@@ -111,7 +111,7 @@ class CrossFitPairWins:
         """Return the number of clips that are in no compared pair, because no model could judge them."""
         return int((self.met == 0).sum())
 
-    def told_from(self) -> Array:
+    def win_rates(self) -> Array:
         """Return, for each clip, the fraction of the other label's clips that its score differs from.
 
         Only clips of the same fold count, and only differences in the right direction.
@@ -189,13 +189,13 @@ def compute_permuted_aucs(
     """
     if not values.size:  # without features all labels give chance
         return np.full(len(labels), _CHANCE)
-    told = []
+    aucs = []
     step = max(1, _BLOCK // max(values.size, len(rows) ** 2 // (4 * folding.n_folds)))
     for start in range(0, len(labels), step):
         won, met, _ = _compute_pair_wins(values, folding, rows, labels[start : start + step, rows])
         some = met.sum(axis=1)
-        told.append(np.where(some > 0, won.sum(axis=1) / np.maximum(some, 1), _CHANCE))
-    return np.concatenate(told)
+        aucs.append(np.where(some > 0, won.sum(axis=1) / np.maximum(some, 1), _CHANCE))
+    return np.concatenate(aucs)
 
 
 def _compute_pair_wins(
@@ -232,9 +232,9 @@ def _fit_feature_weights(
 
     A model is fitted if its training cells contain clips of both labels.
     """
-    n_sides = folding.n_parts + 1
-    sums = _compute_cell_sums(values, cells, folding.n_folds * n_sides)
-    sums = sums.reshape(len(cells), folding.n_folds, n_sides, -1)
+    n_parts = folding.n_parts + 1
+    sums = _compute_cell_sums(values, cells, folding.n_folds * n_parts)
+    sums = sums.reshape(len(cells), folding.n_folds, n_parts, -1)
     elsewhere = sums.sum(axis=1, keepdims=True) - sums
     some, others = elsewhere[:, :, :-1], elsewhere[:, :, -1:]
     some = some.sum(axis=2, keepdims=True) - (some if folding.n_parts > 1 else 0)
@@ -272,7 +272,7 @@ CLEAN_BELOW = 0.70
 CHANCE = 0.50
 MIN_PER_SIDE = 20
 """Minimum number of clips of each label; with fewer the finding is inconclusive."""
-TOLD_FROM = 0.95
+REVEALING_FROM = 0.95
 """Minimum fraction of the other label's clips from which a revealing clip is separated."""
 MAX_LEAKS = 8
 MAX_GIVEAWAYS = 10
@@ -414,18 +414,18 @@ def audit_label_leaks(clips_data: Iterable[ClipAuditData], *, seed: int) -> Labe
 
 
 def judge_label_leak(
-    auc: Measured, *, n_least: int, p_value: float, n_unjudged: int = 0
+    auc: Measured, *, n_smaller_class: int, p_value: float, n_unjudged: int = 0
 ) -> LabelLeakFinding:
     """Return the finding of a label audit: `leaks`, `clean` or `inconclusive`.
 
     `leaks`: the AUC is above 0.60 and chance is excluded. `clean`: the AUC is at most 0.60 and 0.70
     is excluded. All other results are `inconclusive`, and so is every result with too few clips in
-    the smaller class (`n_least`). Chance must be excluded by the confidence interval and by
+    the smaller class (`n_smaller_class`). Chance must be excluded by the confidence interval and by
     `p_value`, which covers all feature sets together. An AUC below 0.5 is not a leak: if a property
     such as size is balanced over the set, its imbalance in the training scenes is opposite to its
     imbalance in the test scenes. A set with clips that no model could judge is not clean.
     """
-    if isinstance(auc, Unmeasured) or n_least < MIN_PER_SIDE:
+    if isinstance(auc, Unmeasured) or n_smaller_class < MIN_PER_SIDE:
         return LabelLeakFinding.INCONCLUSIVE
     if auc.value > LEAK_FROM and auc.low > CHANCE and p_value <= ALARM_RATE:
         return LabelLeakFinding.LEAKS
@@ -491,10 +491,12 @@ def _audit_feature_set(fit: _FeatureSetFit, null: Array, p_value: float) -> Feat
     if isinstance(auc, Unmeasured):
         return counted
     n_unjudged = fit.judged.n_unjudged
-    n_least = min(counted.n_real, counted.n_generated)
+    n_smaller_class = min(counted.n_real, counted.n_generated)
     outcome = replace(
         counted,
-        finding=judge_label_leak(auc, n_least=n_least, p_value=p_value, n_unjudged=n_unjudged),
+        finding=judge_label_leak(
+            auc, n_smaller_class=n_smaller_class, p_value=p_value, n_unjudged=n_unjudged
+        ),
         n_unjudged=n_unjudged,
         p_value=p_value,
         leaks=_measure_property_leaks(fit),
@@ -542,9 +544,9 @@ def _measure_property_leaks(fit: _FeatureSetFit) -> tuple[PropertyLeak, ...]:
 
 
 def _add_revealing_clips(audit: FeatureSetAudit, fit: _FeatureSetFit) -> FeatureSetAudit:
-    proportions = fit.judged.told_from()
+    proportions = fit.judged.win_rates()
     shown = fit.sight.shown
-    every = [i for i in range(len(shown)) if proportions[i] >= TOLD_FROM]
+    every = [i for i in range(len(shown)) if proportions[i] >= REVEALING_FROM]
     every.sort(key=lambda i: (-proportions[i], shown[i].clip))
     listed = []
     for i in every[:MAX_GIVEAWAYS]:

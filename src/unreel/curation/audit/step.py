@@ -107,8 +107,8 @@ def _iter_audit_lines(audit: LabelLeakAudit) -> Iterator[str]:
             yield "| property | AUC | generated | real |"
             yield "|---|---|---|---|"
             for leak in view.leaks:
-                sides = f"{_escape_table_cell(leak.generated)} | {_escape_table_cell(leak.real)}"
-                yield f"| {_escape_table_cell(leak.feature)} | {format_auc(leak.auc)} | {sides} |"
+                values = f"{_escape_table_cell(leak.generated)} | {_escape_table_cell(leak.real)}"
+                yield f"| {_escape_table_cell(leak.feature)} | {format_auc(leak.auc)} | {values} |"
         if view.giveaways:
             yield ""
             yield f"{view.n_giveaways} clips are identifiable by **{view.view.value}**, for example:"
@@ -187,7 +187,7 @@ class AuditFrameFeaturesWithWatermarks(MiddleFrameAuditFeatures):
     marks: WatermarkSearchResult
 
 
-_MARKS = TypeAdapter(WatermarkSearchResult)
+_WATERMARKS = TypeAdapter(WatermarkSearchResult)
 _SEEN: TypeAdapter[MiddleFrameAuditFeatures] = TypeAdapter(
     AuditFrameFeaturesWithWatermarks | MiddleFrameAuditFeatures
 )
@@ -217,21 +217,21 @@ def run_audit_step(
         for segment, found in zip(segments, seen, strict=True):
             origin = segment.entry.origin
             frame: Mapping[str, float] | Failure
-            marks: WatermarkSearchResult | Failure
+            watermarks: WatermarkSearchResult | Failure
             if isinstance(found, Failure):
-                frame, marks = found, found
+                frame, watermarks = found, found
             elif isinstance(found, AuditFrameFeaturesWithWatermarks):
-                frame, marks = found.frame, found.marks
+                frame, watermarks = found.frame, found.marks
             else:
                 frame = found.frame
-                marks = _MARKS.validate_python(segment.notes[WATERMARK])
+                watermarks = _WATERMARKS.validate_python(segment.notes[WATERMARK])
             data = ClipAuditData(
                 clip=segment.entry.name,
                 creator=origin.creator if isinstance(origin, Generated) else None,
                 group=segment.entry.group or segment.family or segment.source,
                 facts=segment.clip.facts,
                 frame=frame,
-                watermarks=marks,
+                watermarks=watermarks,
             )
             yield segment, data
 
@@ -257,8 +257,8 @@ def _build_audit_summary(audit: LabelLeakAudit) -> AuditSummary:
         aucs = (
             format_auc(a) if isinstance(a, Estimate) else "—" for a in (view.auc, view.transfer)
         )
-        tells = ", ".join(leak.feature for leak in view.leaks[:3]) or "—"
-        cells = (view.view.value, view.finding.value, *aucs, format_p_value(view.p_value), tells)
+        features = ", ".join(leak.feature for leak in view.leaks[:3]) or "—"
+        cells = (view.view.value, view.finding.value, *aucs, format_p_value(view.p_value), features)
         lines.append(f"| {' | '.join(cells)} |")
     rows = "\n".join(lines)
     remarks = " ".join(iter_audit_notes(audit))
@@ -283,10 +283,10 @@ def _read_audit_frame_features(
     if given["marked"]:
         return MiddleFrameAuditFeatures(frame=frame)
     read_text = load_ocr_reader() if texts else None
-    marks = find_clip_watermarks(file, reader=reader, read_text=read_text)
-    if isinstance(marks, Failure):
-        return marks
-    return AuditFrameFeaturesWithWatermarks(frame=frame, marks=marks)
+    watermarks = find_clip_watermarks(file, reader=reader, read_text=read_text)
+    if isinstance(watermarks, Failure):
+        return watermarks
+    return AuditFrameFeaturesWithWatermarks(frame=frame, marks=watermarks)
 
 
 def _round_floats(value: Any) -> Any:

@@ -100,9 +100,9 @@ class SplitCandidate:
 
 
 def assign_splits(
-    candidates: Sequence[SplitCandidate], *, shares: Mapping[str, int], seed: int
+    candidates: Sequence[SplitCandidate], *, split_parts: Mapping[str, int], seed: int
 ) -> dict[str, str]:
-    """Assign a split to each clip and return the splits by clip id, close to `shares` for each label.
+    """Assign a split to each clip and return the splits by clip id, close to `split_parts` for each label.
 
     Linked clips form a bundle and get one split. The largest bundles are placed first; `seed`
     shuffles bundles of equal size. Each bundle goes to the split that lacks its labels most. The
@@ -114,9 +114,14 @@ def assign_splits(
     codes = np.unique([tie for _, tie in ties], return_inverse=True)[1]
     pairs = _link_clips_with_equal_codes(np.array([index for index, _ in ties], np.intp), codes)
     chosen = _assign_bundles_to_splits(
-        np.array(clips), labels, [pairs], lambda clip: clips[clip], shares=shares, seed=seed
+        np.array(clips),
+        labels,
+        [pairs],
+        lambda clip: clips[clip],
+        split_parts=split_parts,
+        seed=seed,
     )
-    splits = [split for split, share in shares.items() if share]
+    splits = [split for split, share in split_parts.items() if share]
     return {clip: splits[code] for clip, code in zip(clips, chosen.tolist(), strict=True)}
 
 
@@ -126,7 +131,7 @@ def _assign_bundles_to_splits(
     pairs: Iterable[tuple[Numbers, Numbers]],
     spell: Callable[[int], str],
     *,
-    shares: Mapping[str, int],
+    split_parts: Mapping[str, int],
     seed: int,
 ) -> NDArray[np.int8]:
     """Return each clip's split as an index of the non-empty splits.
@@ -148,7 +153,7 @@ def _assign_bundles_to_splits(
     order = np.lexsort((np.fromiter(draws, "S32", len(first)), -counts.sum(axis=1)))
 
     # Values are scaled by their common denominator to integers, so that comparisons are exact.
-    sizes, totals = [share for share in shares.values() if share], counts.sum(axis=0).tolist()
+    sizes, totals = [share for share in split_parts.values() if share], counts.sum(axis=0).tolist()
     multiple = lcm(*(size * total for size in sizes for total in totals if total))
     weights = [[multiple // (size * total) if total else 0 for total in totals] for size in sizes]
     rates = [lcm(*sizes) // size for size in sizes]
@@ -189,14 +194,14 @@ class SplitAssignment:
 
 
 def assign_segment_splits(
-    context: CurationContext, segments: SegmentTable, *, shares: Sequence[int], seed: int
+    context: CurationContext, segments: SegmentTable, *, split_parts: Sequence[int], seed: int
 ) -> NDArray[np.int8]:
     """Assign a split to each segment; return its index in `SPLITS`. Stored results are reused."""
-    settings = {"shares": shares, "seed": seed}
+    settings = {"shares": split_parts, "seed": seed}
     step = VersionedCurationStep(
         name="splits", version=1, settings=settings, finds=TypeAdapter(SplitAssignment)
     )
-    by_split = dict(zip(SPLITS, shares, strict=True))
+    by_split = dict(zip(SPLITS, split_parts, strict=True))
 
     def decide() -> Callable[[int], SplitAssignment]:
         clips = segments.rows.digests("clip")
@@ -211,7 +216,12 @@ def assign_segment_splits(
             named = np.flatnonzero(codes != values.index("").as_py())
             pairs.append(_link_clips_with_equal_codes(named, codes[named]))
         chosen = _assign_bundles_to_splits(
-            clips, labels, pairs, lambda i: format_digest_hex(clips[i]), shares=by_split, seed=seed
+            clips,
+            labels,
+            pairs,
+            lambda i: format_digest_hex(clips[i]),
+            split_parts=by_split,
+            seed=seed,
         )
         splits = [split for split, share in by_split.items() if share]
         return lambda index: SplitAssignment(split=splits[chosen[index]])
@@ -305,7 +315,9 @@ def write_frozen_benchmark(
     resumes without copying them again.
     """
     context, segments = job.context, state.segments.by_name()
-    splits = assign_segment_splits(context, segments, shares=section.shares, seed=job.recipe.seed)
+    splits = assign_segment_splits(
+        context, segments, split_parts=section.shares, seed=job.recipe.seed
+    )
     labels = segments.strings("label")
     counts = Counter((SPLITS[split], label) for split, label in zip(splits, labels, strict=True))
     if (lack := build_missing_label_error(counts, section)) is not None:

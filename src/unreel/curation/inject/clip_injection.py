@@ -139,7 +139,7 @@ _MIN_FILL = 0.05
 """Minimum plainly changed fraction of the box."""
 _CORE = 0.2
 """Squared radius of the inner part of an ellipse, which surely shows the object whose colour is named."""
-_MIN_KEPT = 0.6
+_MIN_VISIBLE = 0.6
 """Minimum fraction of the planned frames that must show the trace."""
 
 
@@ -183,9 +183,7 @@ def inject_trace_into_frames(
             f"{category.value!r} cannot be injected. Use one of: {', '.join(EFFECTS)}"
         )
     if not 0 < strength <= 1:
-        raise InvalidValueError(
-            f"strength must lie above 0 and not above 1, got {strength}. The usual one is 0.7"
-        )
+        raise InvalidValueError(f"strength must be above 0 and at most 1, got {strength}")
     if len(frames) != len(instants_us):
         raise InvalidValueError(
             f"{len(instants_us)} instants for {len(frames)} frames. Give one for each"
@@ -231,8 +229,8 @@ _WANTED: Mapping[Category, str] = {
 
 def find_changed_pixels(before: Rgb, after: Rgb, *, levels: int = VISIBLE) -> Mask:
     """Return a mask of pixels that differ by `levels` or more in any channel."""
-    apart = np.abs(before.astype(np.int16) - after.astype(np.int16)).max(axis=2)
-    changed: Mask = apart >= levels
+    difference = np.abs(before.astype(np.int16) - after.astype(np.int16)).max(axis=2)
+    changed: Mask = difference >= levels
     return changed
 
 
@@ -253,7 +251,7 @@ def _render_trace_effect(
         return None
     changes = ((index, _render_visible_change(effect, shot, index)) for index in run)
     visible = {index: change for index, change in changes if change is not None}
-    if len(visible) < _MIN_KEPT * len(run) or max(visible) - min(visible) >= len(visible):
+    if len(visible) < _MIN_VISIBLE * len(run) or max(visible) - min(visible) >= len(visible):
         return None
     frames = {shot.first + index: frame for index, (frame, _) in visible.items()}
     changed = {shot.first + index: mask for index, (_, mask) in visible.items()}

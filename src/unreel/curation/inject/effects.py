@@ -73,7 +73,7 @@ def paste_patch(frame: Rgb, window: PixelWindow, patch: Floats) -> Rgb:
 def erase_region(frame: Rgb, cutout: RegionCutout, much: float = 1.0) -> Rgb:
     """Return `frame` with a cut-out region replaced by its background; `much` is the opacity."""
     return paste_patch(
-        frame, cutout.window, blend_patches(cutout.patch, cutout.behind, cutout.cover * much)
+        frame, cutout.window, blend_patches(cutout.patch, cutout.background, cutout.cover * much)
     )
 
 
@@ -134,13 +134,15 @@ class TraceEffectContext:
         regions = list(islice(iter_moving_objects(self.shot), _MAX_OBJECTS))
         return [regions[index] for index in self.rng.permutation(len(regions))]
 
-    def places(self, *, fraction: float, apart: bool = False) -> Iterator[TrackedRegion]:
+    def places(self, *, fraction: float, away_from_motion: bool = False) -> Iterator[TrackedRegion]:
         """Yield regions of the shot that are rich in detail, in an order that depends on the seed.
 
-        `fraction` is the width of a region relative to the shorter side of the frame. With `apart`,
+        `fraction` is the width of a region relative to the shorter side of the frame. With `away_from_motion`,
         regions are away from everything that moves.
         """
-        return iter_textured_regions(self.shot, self.rng, fraction=fraction, apart=apart)
+        return iter_textured_regions(
+            self.shot, self.rng, fraction=fraction, away_from_motion=away_from_motion
+        )
 
 
 def _iter_blur_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
@@ -193,7 +195,9 @@ def _iter_distortion_effects(context: TraceEffectContext) -> Iterator[TraceEffec
 def _iter_background_distortions(context: TraceEffectContext) -> Iterator[TraceEffect]:
     shot, rng = context.shot, context.rng
     amplitude = 0.1 + 0.14 * context.strength
-    candidates = (context.places(fraction=fraction, apart=True) for fraction in (0.6, 0.45, 0.3))
+    candidates = (
+        context.places(fraction=fraction, away_from_motion=True) for fraction in (0.6, 0.45, 0.3)
+    )
     for region in chain.from_iterable(candidates):
         waves, pushes = rng.normal(size=(2, 4, 2)).astype(np.float32)
         phases = rng.uniform(0, 6.28, 4).astype(np.float32)
@@ -353,7 +357,7 @@ def _iter_trajectory_effects(context: TraceEffectContext) -> Iterator[TraceEffec
 
 def _iter_move_effects(context: TraceEffectContext) -> Iterator[TraceEffect]:
     shot = context.shot
-    for region in context.places(fraction=0.3, apart=True):
+    for region in context.places(fraction=0.3, away_from_motion=True):
         for offset in _iter_valid_offsets(
             context, region, parts=(0.35 + 0.3 * context.strength,), signs=(1,)
         ):

@@ -26,9 +26,7 @@ class PixelWindow:
 
     def __post_init__(self) -> None:
         if not (0 <= self.left < self.right and 0 <= self.top < self.bottom):
-            raise InvalidValueError(
-                f"a window needs a column and a row, got {self}. Clip it to the frame first"
-            )
+            raise InvalidValueError(f"window must have at least one column and one row, got {self}")
 
     @property
     def width(self) -> int:
@@ -151,8 +149,8 @@ def analyse_shot(frames: Sequence[Rgb], *, first: int, n: int) -> AnalysedShot |
     if steps.max(initial=0) > _CUT_LEVELS:
         return None
     sampled = np.unique(np.linspace(0, len(frames) - 1, _PLATE_FRAMES).round().astype(int))
-    behind = np.median([shrink_frame(frames[index]) for index in sampled], axis=0)
-    away = np.abs(small - behind).max(axis=3)
+    background = np.median([shrink_frame(frames[index]) for index in sampled], axis=0)
+    away = np.abs(small - background).max(axis=3)
     still = (
         np.median(away) < _STILL_LEVELS
         and np.mean(away > _DIFFERS, axis=(1, 2)).max() < _STILL_SHARE
@@ -184,8 +182,10 @@ def estimate_camera_shift(before: Floats, after: Floats) -> tuple[int, int]:
         np.fft.rfft2((grey - ndimage.gaussian_filter(grey, 4)) * window) for grey in (before, after)
     )
     spectrum = second * np.conj(first)
-    alike = np.fft.irfft2(spectrum, s=before.shape)
-    row, column = (int(step) for step in np.unravel_index(int(alike.argmax()), alike.shape))
+    correlation = np.fft.irfft2(spectrum, s=before.shape)
+    row, column = (
+        int(step) for step in np.unravel_index(int(correlation.argmax()), correlation.shape)
+    )
     rows, columns = before.shape
     return row - rows * (row > rows // 2), column - columns * (column > columns // 2)
 
@@ -200,11 +200,11 @@ def _compute_motion_mask(small: Floats, shifts: Sequence[tuple[int, int]]) -> Ma
     distances = []
     for frame, shift in zip(small, shifts, strict=True):
         # Each pixel's largest distance from nearby background values; 0 if they are unknown.
-        behind = _shift_picture(plate, shift)
-        low = ndimage.minimum_filter(np.nan_to_num(behind, nan=np.inf), (3, 3, 1))
-        high = ndimage.maximum_filter(np.nan_to_num(behind, nan=-np.inf), (3, 3, 1))
+        shifted_plate = _shift_picture(plate, shift)
+        low = ndimage.minimum_filter(np.nan_to_num(shifted_plate, nan=np.inf), (3, 3, 1))
+        high = ndimage.maximum_filter(np.nan_to_num(shifted_plate, nan=-np.inf), (3, 3, 1))
         away = np.maximum(np.maximum(frame - high, low - frame), 0)
-        distances.append(np.where(np.isnan(behind), np.float32(0), away).max(axis=2))
+        distances.append(np.where(np.isnan(shifted_plate), np.float32(0), away).max(axis=2))
     mask = _remove_specks_and_gaps(np.stack(distances) > _DIFFERS)
     if mask.mean(axis=(1, 2)).max() >= _STILL_SHARE:  # The camera does more than rotate.
         return np.zeros_like(mask)
@@ -245,7 +245,7 @@ _FEATHER = 0.3
 _CLEAR_OF_ITSELF = 1.5
 """Minimum travel of an object before a moving camera, in units of its size: after less, the median of the
 frames shows parts of it, so its outline is incomplete and it would vanish only partly."""
-_ROOM = 0.25
+_MARGIN = 0.25
 """Margin on each side of an object's box, relative to its size, for the ellipse around it."""
 _TEXTURE_LEVELS = 6
 _DEEPEST_SHADOW = 0.4
@@ -283,7 +283,7 @@ class RegionCutout:
     """Opacity of the region, rows x columns x 1, from 0 to 1."""
     cover: Floats
     """Opacity of the slightly larger region that must be painted over to remove the object."""
-    behind: Floats
+    background: Floats
 
 
 def iter_moving_objects(shot: AnalysedShot) -> Iterator[TrackedRegion]:
@@ -302,15 +302,15 @@ def iter_moving_objects(shot: AnalysedShot) -> Iterator[TrackedRegion]:
 
 
 def iter_textured_regions(
-    shot: AnalysedShot, rng: np.random.Generator, *, fraction: float, apart: bool
+    shot: AnalysedShot, rng: np.random.Generator, *, fraction: float, away_from_motion: bool
 ) -> Iterator[TrackedRegion]:
-    """Yield tracked detailed regions of about `fraction` of the shorter side; `apart` from moving things."""
+    """Yield tracked detailed regions of about `fraction` of the shorter side; with `away_from_motion`, none on moving things."""
     rows, columns = shot.grey.shape[1:]
     half = max(3, round(fraction * min(rows, columns) / 2))
     grey = shot.grey[shot.n // 2]
     mean, squares = (ndimage.uniform_filter(levels, 2 * half) for levels in (grey, grey * grey))
     detail = np.sqrt(np.maximum(squares - mean * mean, 0))
-    if apart:
+    if away_from_motion:
         busy = ndimage.maximum_filter(shot.moving.any(axis=0), size=2 * half + 3)
         detail = np.where(busy, 0, detail)
     margin = half + 2
@@ -338,17 +338,17 @@ def cut_out_region(shot: AnalysedShot, region: TrackedRegion, index: int) -> Reg
     if region.silhouettes is None or shot.plate is None:
         alpha = build_ellipse_mask(window)
         return RegionCutout(window, patch, alpha, alpha, inpaint_patch(patch, alpha))
-    behind = shot.plate[window.slices].astype(np.float32)
+    background = shot.plate[window.slices].astype(np.float32)
     # The part of the scaled-down mask inside the window, slightly dilated, at full size.
     shape = ndimage.binary_dilation(region.silhouettes[index], iterations=2)
     rows = np.minimum(np.arange(window.top, window.bottom) / shot.scale, shape.shape[0] - 1)
     columns = np.minimum(np.arange(window.left, window.right) / shot.scale, shape.shape[1] - 1)
     area = shape[np.ix_(rows.astype(int), columns.astype(int))]
-    away = ndimage.gaussian_filter(np.abs(patch - behind).max(axis=2), 1)
+    away = ndimage.gaussian_filter(np.abs(patch - background).max(axis=2), 1)
     solid = ndimage.binary_fill_holes((away > _ABOVE_NOISE) & area)
     inner = ndimage.binary_erosion(solid) if solid.sum() > _MIN_SIDE**2 else solid
     return RegionCutout(
-        window, patch, _soften_mask(inner), _soften_mask(ndimage.binary_dilation(solid)), behind
+        window, patch, _soften_mask(inner), _soften_mask(ndimage.binary_dilation(solid)), background
     )
 
 
@@ -401,8 +401,8 @@ def _is_shadow(shot: AnalysedShot, shape: Mask) -> bool:
     """Return whether the moving area is a shadow: background darkened by a like factor in every colour."""
     if shot.plate is None:
         return False
-    behind = shrink_frame(shot.plate)[shape] + 1
-    light = (shot.small[shot.n // 2][shape] + 1) / behind
+    background = shrink_frame(shot.plate)[shape] + 1
+    light = (shot.small[shot.n // 2][shape] + 1) / background
     by_colour = light.mean(axis=0)
     return bool(
         _DEEPEST_SHADOW < by_colour.mean() < 1
@@ -450,7 +450,7 @@ def _track_object_ellipse(shot: AnalysedShot, seed: Mask) -> TrackedRegion | Non
     if np.linalg.norm(last - first - camera) < _CLEAR_OF_ITSELF * longest:
         return None
     width, height = (
-        (1 + 2 * _ROOM) * max(getattr(window, name) for window in followed.windows)
+        (1 + 2 * _MARGIN) * max(getattr(window, name) for window in followed.windows)
         for name in ("width", "height")
     )
     centres = ndimage.gaussian_filter1d(
@@ -519,8 +519,8 @@ def _compute_peak_offset(values: Floats, peak: int) -> float:
     if not 0 < peak < len(values) - 1:
         return 0.0
     below, top, above = (float(values[peak + step]) for step in (-1, 0, 1))
-    bend = below - 2 * top + above
-    return 0.0 if bend >= 0 else float(np.clip((below - above) / (2 * bend), -0.5, 0.5))
+    curvature = below - 2 * top + above
+    return 0.0 if curvature >= 0 else float(np.clip((below - above) / (2 * curvature), -0.5, 0.5))
 
 
 def _compute_shape_window(shape: Mask, shot: AnalysedShot) -> PixelWindow:

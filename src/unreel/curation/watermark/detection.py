@@ -151,8 +151,8 @@ def detect_static_frame_parts(frames: Sequence[Rgb]) -> StaticMotionSeparation:
     """Detect static parts of equally large frames; raise `InvalidValueError` if too few or unequal."""
     if len(frames) < MIN_FRAMES or len({frame.shape for frame in frames}) != 1:
         raise InvalidValueError(
-            f"a search for marks needs {MIN_FRAMES} frames of one size, got "
-            f"{[frame.shape for frame in frames]}. Sample more frames of the clip"
+            f"watermark search needs at least {MIN_FRAMES} frames of one size, got shapes "
+            f"{[frame.shape for frame in frames]}"
         )
     grey = []
     for frame in frames:
@@ -208,7 +208,7 @@ def _detect_common_edges(grey: Sequence[Levels]) -> tuple[Mask, Floats]:
 N_FRAMES = 4
 """Number of frames in which text is recognised: each takes about a second of one core."""
 MIN_LETTERS = 3
-_APART = 0.1
+_MIN_MOVE = 0.1
 """Minimum distance of two positions, as a fraction of the diagonal: less may be a shaking camera."""
 _SAME_HEIGHT = 1.25
 
@@ -232,7 +232,7 @@ def find_roaming_texts(
         if (
             len({index for index, _ in sightings}) == len(sightings)
             and max(heights) <= _SAME_HEIGHT * min(heights)
-            and any(first.centre_distance(box) >= _APART for _, box in sightings[1:])
+            and any(first.centre_distance(box) >= _MIN_MOVE for _, box in sightings[1:])
         ):
             roaming.append(text)
     return tuple(sorted(roaming))
@@ -378,8 +378,8 @@ def _has_motion_around(moves: NDArray[np.bool_], rect: _PixelRectangle) -> bool:
     above, below = slice(max(0, rect.y0 - margin), rect.y0), slice(rect.y1, rect.y1 + margin)
     left, right = slice(max(0, rect.x0 - margin), rect.x0), slice(rect.x1, rect.x1 + margin)
     rows, columns = slice(rect.y0, rect.y1), slice(rect.x0, rect.x1)
-    sides = [moves[above, columns], moves[below, columns], moves[rows, left], moves[rows, right]]
-    present = [bool(side.mean() >= _SIDE_MOVES_FROM) for side in sides if side.size]
+    borders = [moves[above, columns], moves[below, columns], moves[rows, left], moves[rows, right]]
+    present = [bool(side.mean() >= _SIDE_MOVES_FROM) for side in borders if side.size]
     return sum(present) >= max(2, len(present) - 1)
 
 

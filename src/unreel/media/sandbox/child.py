@@ -1,4 +1,4 @@
-"""Sandboxed child: it receives a request, drops all rights, reads the file, replies and exits."""
+"""Sandboxed child, which receives a request, drops all rights, reads the file, replies and exits."""
 
 import io
 import itertools

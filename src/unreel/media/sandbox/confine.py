@@ -1,4 +1,4 @@
-"""Confinement of a child before it reads a file: it drops rights and limits its resources."""
+"""Confinement of a child before it reads a file: drops rights and limits resources."""
 
 import contextlib
 import ctypes

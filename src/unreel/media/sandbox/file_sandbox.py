@@ -336,8 +336,8 @@ _KINDS = {
 def open_regular_file(path: Path) -> int | Failure:
     """Open the regular file at `path` without blocking; return its descriptor, or a failure.
 
-    The last component must not be a symbolic link. The parent folders may be: they belong to the
-    user who named the path. A caller that trusts a link resolves the path first.
+    The last component must not be a symbolic link. The parent folders may be, because the
+    user named the path. A caller that trusts a link resolves the path first.
     """
     try:
         # Checked before opening, because opening a device can already have an effect.

@@ -102,7 +102,7 @@ class ForkServer:
         self._caller = caller
         self._by_watch: dict[int, _ForkedChild] = {}
         self._by_call: dict[int, _ForkedChild] = {}
-        self._poll = select.poll()
+        self._poller = select.poll()
 
     def warm_up(self, names: Iterable[str]) -> None:
         """Warm up the known tasks of `names`, once each, so that children need to load nothing."""
@@ -118,10 +118,10 @@ class ForkServer:
 
     def serve(self) -> None:
         """Serve requests until the caller exits. Children that still run are killed with this process."""
-        self._poll.register(self._control, select.POLLIN)
+        self._poller.register(self._control, select.POLLIN)
         # A fork of the caller may keep the connection open, so the parent process is checked too.
         while os.getppid() == self._caller:
-            for descriptor, _ in self._poll.poll(_CHECK_PARENT_MS):
+            for descriptor, _ in self._poller.poll(_CHECK_PARENT_MS):
                 if descriptor == self._control.fileno():
                     if not self._accept():
                         return
@@ -157,8 +157,8 @@ class ForkServer:
         child = _ForkedChild(pid, os.pidfd_open(pid), socket.socket(fileno=os.dup(call)))
         self._by_watch[child.watch] = child
         self._by_call[child.call.fileno()] = child
-        self._poll.register(child.watch, select.POLLIN)
-        self._poll.register(child.call, select.POLLIN)
+        self._poller.register(child.watch, select.POLLIN)
+        self._poller.register(child.call, select.POLLIN)
         _send_message(child.call, STARTED)
 
     def _kill(self, child: _ForkedChild) -> None:
@@ -169,11 +169,11 @@ class ForkServer:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
         if self._by_call.pop(child.call.fileno(), None):
-            self._poll.unregister(child.call)
+            self._poller.unregister(child.call)
 
     def _report(self, child: _ForkedChild) -> None:
         self._kill(child)
-        self._poll.unregister(child.watch)
+        self._poller.unregister(child.watch)
         del self._by_watch[child.watch]
         os.close(child.watch)
         _, status, usage = os.wait4(child.pid, 0)

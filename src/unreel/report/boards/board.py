@@ -108,8 +108,8 @@ def explain_missing_rank(entrant: ReportEntrant, ranks_by: str) -> str:
     A rank needs that every question was sent, that at least half of the answers are readable, and
     that one of them is about real clips and one about the clips of each creator.
     """
-    if entrant.n_not_asked:
-        return f"{entrant.n_not_asked:,} questions not asked yet"
+    if entrant.n_pending:
+        return f"{entrant.n_pending:,} questions not asked yet"
     parts = [name_benchmark_part(item) for item in entrant.items]
     readable = [
         part
@@ -211,13 +211,13 @@ class ReportBoard:
         return f"{self.title}: {', '.join(part for part in parts if part not in ('', self.title))}"
 
     @property
-    def asked(self) -> Protocol[Any, Any]:
+    def protocol_definition(self) -> Protocol[Any, Any]:
         return self.contenders[0].entrant.instrument
 
     @property
-    def figures(self) -> tuple[MetricDefinition, ...]:
+    def metrics(self) -> tuple[MetricDefinition, ...]:
         """Return every metric that the panels of the board show, without duplicates."""
-        metrics = (f for panel in self.panels for table in panel.all_tables for f in table.figures)
+        metrics = (f for panel in self.panels for table in panel.all_tables for f in table.metrics)
         return tuple({metric.metric: metric for metric in metrics}.values())
 
     @property

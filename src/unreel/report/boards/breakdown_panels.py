@@ -55,28 +55,30 @@ _CALLED = {0: "called real", 1: "called generated"}
 
 def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
     """Build the panel of biases towards a label or the first clip; `None` without such a metric."""
-    metrics = board.asked.figures
+    metrics = board.protocol_definition.figures
     if not metrics.sides:
         return None
-    *sides, habit = (metrics[name] for name in metrics.sides)
-    shares = {
-        contender.name: [get_entrant_metric(contender.entrant, m.metric) for m in (*sides, habit)]
+    *class_metrics, habit = (metrics[name] for name in metrics.sides)
+    percentages = {
+        contender.name: [
+            get_entrant_metric(contender.entrant, m.metric) for m in (*class_metrics, habit)
+        ]
         for contender in board.contenders
     }
     points = [
         ChartPoint(who=metric.title, group=name, measured=measured)
-        for name, values in shares.items()
-        for metric, measured in zip(sides, values, strict=False)
+        for name, values in percentages.items()
+        for metric, measured in zip(class_metrics, values, strict=False)
     ]
     sentences = []
     for contender in board.spoken:
-        left, right, _ = shares[contender.name]
+        left, right, _ = percentages[contender.name]
         if not isinstance(left, Estimate) or not isinstance(right, Estimate):
             sentences.append(f"{contender.name}: one side is not measured.")
             continue
         sentences.append(
-            f"{contender.name}: {sides[0].title.lower()} {left.value:.0f} %, "
-            f"{sides[1].title.lower()} {right.value:.0f} %."
+            f"{contender.name}: {class_metrics[0].title.lower()} {left.value:.0f} %, "
+            f"{class_metrics[1].title.lower()} {right.value:.0f} %."
         )
     chart = BoardChart(
         id=f"{board.id}-bias",
@@ -84,7 +86,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
         alt=" ".join(sentences),
         spec=build_grouped_chart(
             points,
-            {sides[0].title: "$--good", sides[1].title: "$--series-1"},
+            {class_metrics[0].title: "$--good", class_metrics[1].title: "$--series-1"},
             title="right answers, %",
             domain=_PERCENT,
             places=1,
@@ -93,8 +95,10 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
     table = build_contender_table(
         board,
         "Right answers on each side, and the bias, %",
-        (*sides, habit),
-        lambda contender, notes: (build_estimate_cell(v, notes) for v in shares[contender.name]),
+        (*class_metrics, habit),
+        lambda contender, notes: (
+            build_estimate_cell(v, notes) for v in percentages[contender.name]
+        ),
     )
     return BoardPanel(
         id=f"{board.id}-bias",
@@ -110,7 +114,7 @@ def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
 
 def build_calibration_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the calibration panel of labels or of scores; `None` for other protocols."""
-    match board.asked.wording.decides:
+    match board.protocol_definition.wording.decides:
         case "label":
             return _build_label_calibration_panel(board)
         case "score":
@@ -121,9 +125,9 @@ def build_calibration_panel(board: ReportBoard) -> BoardPanel | None:
 
 def build_whole_frame_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of boxes that cover the whole frame; `None` if the protocol asks for no box."""
-    if "whole-frame-boxes" not in board.asked.figures:
+    if "whole-frame-boxes" not in board.protocol_definition.figures:
         return None
-    metric = board.asked.figures["whole-frame-boxes"]
+    metric = board.protocol_definition.figures["whole-frame-boxes"]
     values = {
         contender.name: get_entrant_metric(contender.entrant, metric.metric)
         for contender in board.contenders
@@ -197,9 +201,9 @@ def _build_label_calibration_panel(board: ReportBoard) -> BoardPanel:
 
     def build_cells(contender: BoardContender, notes: TableFootnotes) -> list[BoardTableCell]:
         calibration = calibrations[contender.name]
-        shares = [_measure_generated_share(calibration, called) for called in _CALLED]
+        fractions = [_measure_generated_share(calibration, called) for called in _CALLED]
         return [
-            *(build_estimate_cell(share, notes) for share in shares),
+            *(build_estimate_cell(share, notes) for share in fractions),
             build_estimate_cell(calibration.ece, notes, places=ECE.places),
             build_estimate_cell(calibration.brier, notes, places=BRIER.places),
         ]
@@ -263,7 +267,7 @@ def _build_score_calibration_panel(board: ReportBoard) -> BoardPanel:
             ),
         ]
 
-    gave = (BoardTableColumn(title=f"{GAVE.title} {score}", figure=GAVE) for score in range(1, 6))
+    gave = (BoardTableColumn(title=f"{GAVE.title} {score}", metric=GAVE) for score in range(1, 6))
     table = build_contender_table(
         board, "People's mean score by the score given", (LENIENCY, *gave), build_cells
     )
@@ -276,7 +280,7 @@ def _build_score_calibration_panel(board: ReportBoard) -> BoardPanel:
     )
 
 
-_READABLE, _UNREADABLE, _NOT_ASKED = "readable", "unreadable", "not asked yet"
+_READABLE, _UNREADABLE, _PENDING = "readable", "unreadable", "not asked yet"
 
 
 def build_coverage_panel(board: ReportBoard) -> BoardPanel:
@@ -285,14 +289,14 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
         contender.name: count_question_outcomes(contender.entrant) for contender in board.contenders
     }
     causes = sorted({cause for outcome in outcomes.values() for cause in outcome.failures})
-    order = [_READABLE, _UNREADABLE, *causes, _NOT_ASKED]
+    order = [_READABLE, _UNREADABLE, *causes, _PENDING]
     rows: list[dict[str, Any]] = []
     counts_by_name = {}
     for name, outcome in outcomes.items():
         n_by_part = {
             _READABLE: outcome.readable,
             _UNREADABLE: outcome.unreadable,
-            _NOT_ASKED: outcome.n_not_asked,
+            _PENDING: outcome.n_pending,
             **outcome.failures,
         }
         counts = counts_by_name[name] = {part: n_by_part.get(part, 0) for part in order}
@@ -313,7 +317,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
         outcome = outcomes[contender.name]
         failed = "".join(f", {n:,} {cause}" for cause, n in outcome.failures.items())
         sentences.append(
-            f"{contender.name}: {outcome.readable:,} of {outcome.n_asked:,} readable, "
+            f"{contender.name}: {outcome.readable:,} of {outcome.n_questions:,} readable, "
             f"{outcome.unreadable:,} unreadable{failed}."
         )
     present = [part for part in order if any(row["part"] == part for row in rows)]
@@ -331,7 +335,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
             lambda contender, _: (
                 build_count_cell(n)
                 for n in (
-                    outcomes[contender.name].n_asked,
+                    outcomes[contender.name].n_questions,
                     *counts_by_name[contender.name].values(),
                 )
             ),
@@ -349,7 +353,7 @@ def build_coverage_panel(board: ReportBoard) -> BoardPanel:
             )
         )
     lead = (
-        "A failure does not count as an answer: it is in no score and is counted here by its "
+        "A failure does not count as an answer. Failures are in no score and are counted here by "
         "cause. An answer whose label or score cannot be read is unreadable."
     )
     if n_others := sum(sum(entrant.card.answered_by.values()) for entrant in board.entrants):
@@ -404,11 +408,16 @@ def build_cost_panel(board: ReportBoard) -> BoardPanel:
 
 def build_other_metrics_panel(board: ReportBoard) -> BoardPanel | None:
     """Return the panel of metrics that no other panel shows; `None` if no entrant has one."""
-    figures = board.asked.figures
-    other_panels = {*figures.leading, *figures.sides, figures.per_creator, "whole-frame-boxes"}
+    metric_set = board.protocol_definition.figures
+    other_panels = {
+        *metric_set.leading,
+        *metric_set.sides,
+        metric_set.per_creator,
+        "whole-frame-boxes",
+    }
     metrics = [
         metric
-        for metric in figures
+        for metric in metric_set
         if metric.metric not in other_panels
         and any(isinstance(get_entrant_metric(e, metric.metric), Estimate) for e in board.entrants)
     ]
@@ -459,7 +468,7 @@ def build_creators_panel(board: ReportBoard) -> BoardPanel | None:
         return None
     lead = (
         "Mean score of each creator's clips, and of the real clips."
-        if board.asked.wording.decides == "score"
+        if board.protocol_definition.wording.decides == "score"
         else "A reviewer should detect all generated clips; a creator should avoid detection."
     )
     return _build_breakdown_panel(
@@ -536,7 +545,7 @@ def _build_breakdown_chart(
         for index, contender in contenders.items()
         if index in cells
     ]
-    metric = breakdown.figure
+    metric = breakdown.metric
     title = f"{metric.title}, {metric.unit}" if metric.unit else f"{metric.title}, {metric.meaning}"
     return BoardChart(
         id=id_,
@@ -550,7 +559,7 @@ def _build_breakdown_chart(
 
 def _build_breakdown_table(board: ReportBoard, breakdown: MetricBreakdown) -> ReportTable:
     notes = TableFootnotes()
-    metric = breakdown.figure
+    metric = breakdown.metric
     columns = [BoardTableColumn(title=breakdown.title.capitalize(), numbers=False)]
     columns += [BoardTableColumn(title=contender.name) for contender in board.contenders]
     lines = [
@@ -578,7 +587,7 @@ def _build_breakdown_table(board: ReportBoard, breakdown: MetricBreakdown) -> Re
         columns=tuple(columns),
         lines=tuple(lines),
         notes=notes.listed(),
-        figure=metric,
+        metric=metric,
     )
 
 
@@ -596,6 +605,6 @@ def _format_best_and_worst(board: ReportBoard, breakdown: MetricBreakdown) -> st
     if not values:
         return "No group has this metric."
     (low, worst), (high, best) = min(values), max(values)
-    digits = breakdown.figure.places
+    digits = breakdown.metric.places
     name = board.contenders[leader].name
     return f"{name}: highest for {best} ({high:.{digits}f}), lowest for {worst} ({low:.{digits}f})."

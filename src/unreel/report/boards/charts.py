@@ -217,10 +217,10 @@ def _offset_side_by_side(
 ) -> list[Mapping[str, Any]]:
     """Add horizontal positions to chart rows: side by side in each step, in palette order."""
     names = list(palette)
-    apart = 0.6 / max(1, len(names))
+    spacing = 0.6 / max(1, len(names))
     middle = (len(names) - 1) / 2
     return [
-        {**row, "at": step + apart * (names.index(row["who"]) - middle)}
+        {**row, "at": step + spacing * (names.index(row["who"]) - middle)}
         for row, step in zip(data, at, strict=True)
     ]
 

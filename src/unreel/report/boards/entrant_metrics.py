@@ -176,7 +176,7 @@ class MetricBreakdown:
     """Values of one metric of every entrant, by group."""
 
     title: str
-    figure: MetricDefinition
+    metric: MetricDefinition
     cells: Mapping[str, Mapping[int, Measured]]
     """Values by group, then by the entrant's index on the board."""
 
@@ -203,7 +203,7 @@ def measure_metrics_by_creator(entrants: Sequence[ReportEntrant]) -> list[Metric
                     bounds=SCORE_GIVEN.range,
                 )
         return [
-            MetricBreakdown(title="creator", figure=SCORE_GIVEN, cells=dict(sorted(cells.items())))
+            MetricBreakdown(title="creator", metric=SCORE_GIVEN, cells=dict(sorted(cells.items())))
         ]
     cards = []
     for entrant in entrants:
@@ -262,21 +262,21 @@ def _build_breakdown(
         group: {i: card[group][metric.metric] for i, card in enumerate(cards) if group in card}
         for group in groups
     }
-    return MetricBreakdown(title=kind, figure=metric, cells=cells)
+    return MetricBreakdown(title=kind, metric=metric, cells=cells)
 
 
 def _build_scorecard_breakdown(
-    entrants: Sequence[ReportEntrant], figure: MetricDefinition, kind: str = ""
+    entrants: Sequence[ReportEntrant], definition: MetricDefinition, kind: str = ""
 ) -> MetricBreakdown:
     """Collect a metric's values by creator, or by part of the given `kind`, from the scorecards."""
     cells: dict[str, dict[int, Measured]] = {}
     for index, entrant in enumerate(entrants):
         for metric in entrant.card.metrics:
             name, _, group = metric.name.partition(": ")
-            if name == figure.metric and group and group.startswith(kind):
+            if name == definition.metric and group and group.startswith(kind):
                 cells.setdefault(group.removeprefix(kind), {})[index] = metric.value
     title = kind.rstrip("=") or "creator"
-    return MetricBreakdown(title=title, figure=figure, cells=dict(sorted(cells.items())))
+    return MetricBreakdown(title=title, metric=definition, cells=dict(sorted(cells.items())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,12 +333,12 @@ def sum_answer_cost(entrant: ReportEntrant) -> AnswerCost:
 class QuestionOutcomeCounts:
     """Numbers of an entrant's questions by outcome: readable, unreadable, failed or not sent."""
 
-    n_asked: int
+    n_questions: int
     readable: int
     unreadable: int
     """Number of answers whose label or score could not be read."""
     failures: Mapping[str, int]
-    n_not_asked: int
+    n_pending: int
     parts: Mapping[str, int]
     """Number of unreadable parts of answers, by part and reason."""
 
@@ -348,10 +348,10 @@ def count_question_outcomes(entrant: ReportEntrant) -> QuestionOutcomeCounts:
     readable = sum(get_verdict_decision(item.rows[0].outcome) is not None for item in entrant.items)
     card = entrant.card
     return QuestionOutcomeCounts(
-        n_asked=card.n_questions,
+        n_questions=card.n_questions,
         readable=readable,
         unreadable=card.n_answered - readable,
         failures=card.failures,
-        n_not_asked=entrant.n_not_asked,
+        n_pending=entrant.n_pending,
         parts=card.unparsed,
     )

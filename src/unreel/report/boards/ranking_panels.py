@@ -71,7 +71,7 @@ _TABLES: Mapping[str, tuple[str, str, Mapping[str, str], float]] = {
 
 def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
     """Build the panel with every contender and its metrics; published results are in a table below."""
-    metric = board.asked.figures[board.ranks_by]
+    metric = board.protocol_definition.figures[board.ranks_by]
     points = [
         ChartPoint(
             who=contender.name,
@@ -105,7 +105,9 @@ def build_leaderboard_panel(board: ReportBoard) -> BoardPanel:
 
 def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
     """Build scores by difficulty: generated or not, why, where, when; `None` without all questions."""
-    steps = [board.asked.figures[name] for name in board.asked.figures.steps]
+    steps = [
+        board.protocol_definition.figures[name] for name in board.protocol_definition.figures.steps
+    ]
     if not steps:
         return None
     points = [
@@ -118,7 +120,7 @@ def build_difficulty_panel(board: ReportBoard) -> BoardPanel | None:
         for contender in board.shown
         for metric in steps
     ]
-    columns = [BoardTableColumn(title=metric.group.capitalize(), figure=metric) for metric in steps]
+    columns = [BoardTableColumn(title=metric.group.capitalize(), metric=metric) for metric in steps]
     table = build_contender_table(
         board,
         "Score at each step, 0 to 100",
@@ -188,7 +190,10 @@ def _measure_step_score(contender: BoardContender, metric: MetricDefinition) -> 
 
 
 def _build_leader_table(board: ReportBoard) -> ReportTable:
-    metrics = [board.asked.figures[name] for name in board.asked.figures.leading]
+    metrics = [
+        board.protocol_definition.figures[name]
+        for name in board.protocol_definition.figures.leading
+    ]
     notes = TableFootnotes()
     columns = [BoardTableColumn(title="#"), BoardTableColumn(title="Reviewer", numbers=False)]
     columns += map(build_metric_column, metrics)
@@ -205,10 +210,10 @@ def _build_leader_table(board: ReportBoard) -> ReportTable:
             measured = get_entrant_metric(contender.entrant, metric.metric)
             cells.append(build_estimate_cell(measured, notes, places=metric.places))
         outcomes = count_question_outcomes(contender.entrant)
-        n_asked = f"of {outcomes.n_asked:,} asked"
-        cells.append(replace(build_count_cell(outcomes.readable), detail=n_asked))
+        n_questions = f"of {outcomes.n_questions:,} asked"
+        cells.append(replace(build_count_cell(outcomes.readable), detail=n_questions))
         lines.append(BoardTableRow(cells=tuple(cells), kind=contender.kind))
-    ranking = board.asked.figures[board.ranks_by]
+    ranking = board.protocol_definition.figures[board.ranks_by]
     lines += build_human_table_lines(board.human_rows, ranking, metrics, notes)
     return ReportTable(
         caption=board.name, columns=tuple(columns), lines=tuple(lines), notes=notes.listed()
@@ -225,12 +230,15 @@ def _build_published_tables(board: ReportBoard) -> tuple[tuple[str, tuple[Report
         (row[column], {m: float(row[head]) * factor for m, head in names.items() if row[head]})
         for row in printed.rows
     ]
-    source = f"{printed.source.paper}, {printed.source.table}"
-    metrics = [board.asked.figures[name] for name in board.asked.figures.leading]
+    source = f"{printed.paper}, {printed.table}"
+    metrics = [
+        board.protocol_definition.figures[name]
+        for name in board.protocol_definition.figures.leading
+    ]
     columns = [BoardTableColumn(title="Reviewer", numbers=False)]
     columns += map(build_metric_column, metrics)
     lines = []
-    ranking = board.asked.figures[board.ranks_by].metric
+    ranking = board.protocol_definition.figures[board.ranks_by].metric
     for model, values in sorted(
         rows, key=lambda row: -row[1].get(ranking, max(row[1].values(), default=0.0))
     ):
@@ -285,7 +293,7 @@ class RankingMetricDifference:
     """Difference of the ranking metric between two entrants, first minus second."""
 
     measured: Measured
-    figure: MetricDefinition
+    metric: MetricDefinition
     n_questions: int = 0
     """Number of questions that the ranking metric is over."""
     p: float | None = None
@@ -305,11 +313,11 @@ def compare_report_entrants(
             [_build_compared_reviewer(first_entrant), _build_compared_reviewer(second_entrant)]
         )
     except InvalidSettingError as error:
-        return RankingMetricDifference(measured=Unmeasured(error.problem), figure=metric)
+        return RankingMetricDifference(measured=Unmeasured(error.problem), metric=metric)
     difference = next(d for d in comparison.differences if d.metric == metric.metric)
     return RankingMetricDifference(
         measured=difference.difference,
-        figure=metric,
+        metric=metric,
         n_questions=comparison.n_common
         if metrics.counts(metric.metric) == "readable"
         else comparison.n_common + comparison.n_invalid,
@@ -326,16 +334,16 @@ def format_contender_difference(
     measured = difference.measured
     if isinstance(measured, Unmeasured):
         return f"{first_contender.name} and {second_contender.name} cannot be compared clip by clip: {measured.why}."
-    kind = "pairs" if board.asked.subject == "pair" else "clips"
+    kind = "pairs" if board.protocol_definition.subject == "pair" else "clips"
     value, low, high = (
-        f"{number:+.{difference.figure.places}f}"
+        f"{number:+.{difference.metric.places}f}"
         for number in (measured.value, measured.low, measured.high)
     )
     n_clusters = measured.n_clusters or measured.n
     few = f", from only {n_clusters} clips or scenes" if n_clusters < ENOUGH_CLUSTERS else ""
     lead = "ahead" if measured.low > 0 else "behind" if measured.high < 0 else "open"
     return (
-        f"{_CLAIMS[second_contender.kind, lead].format(first=first_contender.name, second=second_contender.name)}: {value} of {difference.figure.title.lower()} on the "
+        f"{_CLAIMS[second_contender.kind, lead].format(first=first_contender.name, second=second_contender.name)}: {value} of {difference.metric.title.lower()} on the "
         f"{difference.n_questions:,} {kind} that both answered (95 % interval {low} to {high}{few})."
     )
 
@@ -381,7 +389,7 @@ def build_pairwise_differences_panel(
             if "reviewer" in (pair[0].kind, pair[1].kind)
         ]
         if shown:
-            title = shown[0][2].figure.title.lower()
+            title = shown[0][2].metric.title.lower()
             tables.append(_build_difference_table(shown, caption=f"{caption}, {title}"))
     if not tables:
         return None
@@ -433,7 +441,7 @@ def _build_difference_table(
             cells=(
                 build_contender_cell(first),
                 build_contender_cell(second),
-                build_estimate_cell(difference.measured, notes, places=difference.figure.places),
+                build_estimate_cell(difference.measured, notes, places=difference.metric.places),
                 build_count_cell(difference.n_questions),
                 BoardTableCell() if p is None else BoardTableCell(text=f"{p:.3f}"),
                 BoardTableCell(text="yes" if p is not None and p < CHANCE else "no"),
@@ -441,6 +449,6 @@ def _build_difference_table(
         )
         for first, second, difference, p in rows
     ]
-    told_apart = BoardTableColumn(title="Told apart", numbers=False)
-    columns = ("Reviewer", "Less", DIFFERENCE, "In common", "p, corrected", told_apart)
+    significance_column = BoardTableColumn(title="Told apart", numbers=False)
+    columns = ("Reviewer", "Less", DIFFERENCE, "In common", "p, corrected", significance_column)
     return build_report_table(caption, columns, lines, notes, n_text=2)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from unreel.core.estimate import Estimate, Measured, describe_interval_coverage
 from unreel.protocols.metric_definitions import MetricDefinition
 
-_MARKS = string.ascii_lowercase
+_LETTERS = string.ascii_lowercase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,14 +15,14 @@ class BoardTableColumn:
     """Column of a table: heading, metric, and whether it contains numbers."""
 
     title: str
-    figure: MetricDefinition | None = None
+    metric: MetricDefinition | None = None
     """Metric of the column, for the heading and the link to the definition."""
     numbers: bool = True
 
 
 def build_metric_column(metric: MetricDefinition) -> BoardTableColumn:
     """Return the table column of a metric, titled with the metric's name."""
-    return BoardTableColumn(title=metric.title, figure=metric)
+    return BoardTableColumn(title=metric.title, metric=metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +58,14 @@ class ReportTable:
     lines: tuple[BoardTableRow, ...]
     notes: tuple[tuple[str, str], ...] = ()
     """Marks and texts of the footnotes."""
-    figure: MetricDefinition | None = None
+    metric: MetricDefinition | None = None
     """Metric of all numbers of the table, if columns are contenders."""
     file: str = ""
     """Path of the download files next to the page, without extensions; "" if there are none."""
 
     @property
-    def figures(self) -> tuple[MetricDefinition, ...]:
-        metrics = (self.figure, *(column.figure for column in self.columns))
+    def metrics(self) -> tuple[MetricDefinition, ...]:
+        metrics = (self.metric, *(column.metric for column in self.columns))
         return tuple(metric for metric in metrics if metric is not None)
 
     @property
@@ -80,19 +80,19 @@ class ReportTable:
 class TableFootnotes:
     """Footnotes that explain missing numbers of a table; equal reasons share one mark."""
 
-    marks: dict[str, str] = field(default_factory=dict)
+    letters: dict[str, str] = field(default_factory=dict)
 
     def mark(self, reason: str) -> str:
         """Return the footnote mark for `reason`; a new reason gets the next mark."""
-        if reason not in self.marks:
-            number = len(self.marks)
-            mark = _MARKS[number % len(_MARKS)] * (1 + number // len(_MARKS))
-            self.marks[reason] = mark
-        return self.marks[reason]
+        if reason not in self.letters:
+            number = len(self.letters)
+            mark = _LETTERS[number % len(_LETTERS)] * (1 + number // len(_LETTERS))
+            self.letters[reason] = mark
+        return self.letters[reason]
 
     def listed(self) -> tuple[tuple[str, str], ...]:
         """Return all footnote marks with their reasons, in order of first use."""
-        return tuple((mark, reason) for reason, mark in self.marks.items())
+        return tuple((mark, reason) for reason, mark in self.letters.items())
 
 
 def build_estimate_cell(
@@ -100,7 +100,7 @@ def build_estimate_cell(
 ) -> BoardTableCell:
     """Return a table cell with a number, its interval and its count, or an empty one with a footnote."""
     if measured is None:
-        return BoardTableCell(note=footnotes.mark("there is no data for it"))
+        return BoardTableCell(note=footnotes.mark("no data"))
     if isinstance(measured, Estimate):
         text = f"{measured.value:z.{places}f}"
         return BoardTableCell(

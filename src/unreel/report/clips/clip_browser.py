@@ -34,7 +34,7 @@ LONGEST_TEXT = 20_000
 SHORT_ID = 12
 
 
-_Sheet = tuple[tuple[int, AnsweredQuestion], ...]
+_SubjectAnswers = tuple[tuple[int, AnsweredQuestion], ...]
 """Answered questions about one clip or pair, each with the index of its entrant."""
 
 
@@ -71,28 +71,30 @@ def build_clip_browser(
     that no page stays in memory.
     """
     indexes: dict[tuple[str, str], int] = {}
-    sheets: list[_Sheet] = []
+    answers_by_subject: list[_SubjectAnswers] = []
     for entrant_index, entrant in enumerate(entrants):
         for item in entrant.items:
-            number = indexes.setdefault((entrant.benchmark, item.key), len(sheets))
-            if number == len(sheets):
-                sheets.append(((entrant_index, item),))
+            number = indexes.setdefault((entrant.benchmark, item.key), len(answers_by_subject))
+            if number == len(answers_by_subject):
+                answers_by_subject.append(((entrant_index, item),))
             else:
-                sheets[number] = (*sheets[number], (entrant_index, item))
+                answers_by_subject[number] = (*answers_by_subject[number], (entrant_index, item))
     counts: Counter[str] = Counter()
     ids = []
     for _, key in indexes:  # a repeated id gets a number
         short = "-".join(part[:SHORT_ID] for part in key.split("+"))
         counts[short] += 1
         ids.append(short if counts[short] == 1 else f"{short}.{counts[short]}")
-    lines = _ClipIndexLines(ids, sheets)
+    lines = _ClipIndexLines(ids, answers_by_subject)
     creators, kinds = lines.creators, lines.kinds
     details = (
         {
-            "clips": [_build_clip_json(subject, media) for subject in sheet[0][1].subjects],
-            "answers": [_build_answer_json(index, item) for index, item in sheet],
+            "clips": [
+                _build_clip_json(subject, media) for subject in subject_answers[0][1].subjects
+            ],
+            "answers": [_build_answer_json(index, item) for index, item in subject_answers],
         }
-        for sheet in sheets
+        for subject_answers in answers_by_subject
     )
     pages = PaginatedClips(names=names, creators=creators.listed, kinds=kinds.listed, lines=lines)
     first, hashes, holds = "", [], []
@@ -126,7 +128,7 @@ def build_clip_browser(
         index=index,
         packed=first,
         lines=lines,
-        n_answers=sum(map(len, sheets)),
+        n_answers=sum(map(len, answers_by_subject)),
         addresses=_ClipLinkParameters(indexes, ids),
     )
 
@@ -166,15 +168,15 @@ class _DistinctWordNumbers:
 class _ClipIndexLines(Sequence[list[Any]]):
     """Lines of the index, made page by page: id, name, creator (-1: real), trace categories, answers."""
 
-    def __init__(self, ids: Sequence[str], sheets: Sequence[_Sheet]) -> None:
+    def __init__(self, ids: Sequence[str], answers_by_subject: Sequence[_SubjectAnswers]) -> None:
         self.creators, self.kinds = _DistinctWordNumbers(), _DistinctWordNumbers()
-        self._ids, self._sheets = ids, sheets
+        self._ids, self._answers_by_subject = ids, answers_by_subject
         self._page: tuple[range, list[list[Any]]] = range(0), []
         for _ in self:
             pass  # numbers creators and kinds in the order of the clips
 
     def __len__(self) -> int:
-        return len(self._sheets)
+        return len(self._answers_by_subject)
 
     def __iter__(self) -> Iterator[list[Any]]:
         return map(self._line, range(len(self)))
@@ -194,8 +196,8 @@ class _ClipIndexLines(Sequence[list[Any]]):
         return self._page[1]
 
     def _line(self, index: int) -> list[Any]:
-        sheet = self._sheets[index]
-        entries = [subject.entry for subject in sheet[0][1].subjects]
+        subject_answers = self._answers_by_subject[index]
+        entries = [subject.entry for subject in subject_answers[0][1].subjects]
         made_by = [e.origin.creator for e in entries if isinstance(e.origin, Generated)]
         categories = sorted({c.value for e in entries for t in e.traces for c in t.categories})
         return [
@@ -203,7 +205,7 @@ class _ClipIndexLines(Sequence[list[Any]]):
             " | ".join(entry.name for entry in entries),
             self.creators.number(made_by[0]) if made_by else -1,
             [self.kinds.number(kind) for kind in categories],
-            [[number, grade_answer(item)] for number, item in sheet],
+            [[number, grade_answer(item)] for number, item in subject_answers],
         ]
 
 
@@ -291,21 +293,21 @@ def _build_answer_json(index: int, question: AnsweredQuestion) -> dict[str, Any]
         text = stored.get("text") or ""
         answer["text"] = text[:LONGEST_TEXT]
         answer["cut"] = max(0, len(text) - LONGEST_TEXT)
-        said: dict[str, Any] = {}
+        parts: dict[str, Any] = {}
         unparsed = {}
         for part in outcome.__slots__:
             value = getattr(outcome, part)
             if isinstance(value, Box):
-                said[part] = _build_box_json(value)
+                parts[part] = _build_box_json(value)
             elif isinstance(value, tuple):
-                said[part] = "; ".join(map(describe_located_segment, value)) or "none"
+                parts[part] = "; ".join(map(describe_located_segment, value)) or "none"
             elif isinstance(value, Unparsed):
                 # The answer "real" needs no box, time or explanation.
                 if part == "label" or getattr(outcome, "label", None) is not Label.REAL:
                     unparsed[part] = value.reason.value
             else:
-                said[part] = value[:LONGEST_TEXT] if isinstance(value, str) else value
-        answer["said"], answer["unread"] = said, unparsed
+                parts[part] = value[:LONGEST_TEXT] if isinstance(value, str) else value
+        answer["said"], answer["unread"] = parts, unparsed
     if isinstance(outcome, TraceVerdict):
         comparisons = []
         for row in question.rows:

@@ -22,7 +22,7 @@ from unreel.pages.player import (
     PlayerBoxSpec,
     PlayerTraceSpec,
     PlayerTrackSpec,
-    iter_overlay_marks,
+    iter_overlay_traces,
     iter_track_colours,
 )
 from unreel.protocols.protocol import get_protocol
@@ -30,7 +30,7 @@ from unreel.report.review.opinion_text import NO_PROOF, format_opinion_stability
 
 ANNOTATED = "annotated.mp4"
 
-_MOST_LANES = 32
+_MAX_LANES = 32
 _LONGEST = 400
 
 
@@ -69,9 +69,9 @@ def build_findings_overlay(
     for track, colour in coloured:
         if track.kind == "truth":
             labels = "; ".join(dict.fromkeys(trace.label for trace in track.traces))
-            marks = tuple(iter_overlay_marks(track, duration_us=duration_us))
-            says = f"{track.name}: {labels}"
-            lanes.append(ReviewerOverlayLane(says=says, colour=colour, marks=marks))
+            traces = tuple(iter_overlay_traces(track, duration_us=duration_us))
+            text = f"{track.name}: {labels}"
+            lanes.append(ReviewerOverlayLane(text=text, colour=colour, traces=traces))
     answered = {track.name: (track, colour) for track, colour in coloured if track.kind != "truth"}
     colours = count(len(tracks))
     unsure = {
@@ -96,14 +96,14 @@ def build_findings_overlay(
             PlayerTrackSpec(name=name, kind="answer", traces=()),
             next(colours),
         )
-        marks = tuple(iter_overlay_marks(track, duration_us=duration_us))
-        says = f"{name}: {text}"[:_LONGEST]
-        lanes.append(ReviewerOverlayLane(says=says, colour=colour, marks=marks))
+        traces = tuple(iter_overlay_traces(track, duration_us=duration_us))
+        text = f"{name}: {text}"[:_LONGEST]
+        lanes.append(ReviewerOverlayLane(text=text, colour=colour, traces=traces))
     notes = [NO_PROOF]
-    if len(lanes) > _MOST_LANES:
-        notes.insert(0, f"{len(lanes) - _MOST_LANES} more reviewers are shown on the page only.")
+    if len(lanes) > _MAX_LANES:
+        notes.insert(0, f"{len(lanes) - _MAX_LANES} more reviewers are shown on the page only.")
     return OverlayCommentary(
-        lanes=tuple(lanes[:_MOST_LANES]), duration_us=duration_us, notes=tuple(notes)
+        lanes=tuple(lanes[:_MAX_LANES]), duration_us=duration_us, notes=tuple(notes)
     )
 
 

@@ -36,8 +36,13 @@ from unreel.media.picture import decode_jpeg, encode_jpeg, encode_png, scale_dow
 from unreel.media.reader import MediaReader, OnFrames, SampledFrame
 from unreel.pages import player
 from unreel.pages.html_page import build_html_page, render_template
-from unreel.pages.playable_clip import BESIDE, PlayerVideo, build_data_uri, prepare_player_video
-from unreel.pages.player import PlayerTrackSpec, iter_overlay_marks, iter_track_colours
+from unreel.pages.playable_clip import (
+    CLIP_FILE_NAMES,
+    PlayerVideo,
+    build_data_uri,
+    prepare_player_video,
+)
+from unreel.pages.player import PlayerTrackSpec, iter_overlay_traces, iter_track_colours
 from unreel.protocols.protocol import get_protocol
 from unreel.report.review.browser_pdf import PDF
 from unreel.report.review.drawn_findings import (
@@ -67,9 +72,9 @@ from unreel.report.review.review_result import (
 
 _AROUND = 0.5
 """Margin on each side, as a fraction of the box's width and height."""
-_LEAST_SIDE = 64
+_MIN_SIDE = 64
 _WANTED_SIDE = 480
-_MOST_TIMES = 8
+_MAX_SCALE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +101,7 @@ def draw_fault_crop(rgb: Rgb, outline: FaultOutline, sentences: Sequence[str]) -
     height, width, _ = rgb.shape
     left, right = _compute_crop_range(outline.box.x0, outline.box.x1, width)
     top, bottom = _compute_crop_range(outline.box.y0, outline.box.y1, height)
-    factor = min(_MOST_TIMES, max(1, _WANTED_SIDE // max(right - left, bottom - top)))
+    factor = min(_MAX_SCALE, max(1, _WANTED_SIDE // max(right - left, bottom - top)))
     drawn = rgb[top:bottom, left:right].repeat(factor, axis=0).repeat(factor, axis=1)
     (x0, x1), (y0, y1) = (
         _convert_to_crop_fractions(outline.box.x0, outline.box.x1, side=width, crop=(left, right)),
@@ -112,7 +117,7 @@ def draw_fault_crop(rgb: Rgb, outline: FaultOutline, sentences: Sequence[str]) -
 
 def _compute_crop_range(low: float, high: float, side: int) -> tuple[int, int]:
     """Return the pixel range of the crop in one dimension: the box with a margin, inside the frame."""
-    min_margin = max(0.0, (_LEAST_SIDE / side - (high - low)) / 2)
+    min_margin = max(0.0, (_MIN_SIDE / side - (high - low)) / 2)
     margin = max(_AROUND * (high - low), min_margin)
     return max(0, int((low - margin) * side)), min(side, int((high + margin) * side) + 1)
 
@@ -128,7 +133,7 @@ def _convert_to_crop_fractions(
 
 
 FOLDER = "stills"
-MOST_STILLS = 12
+MAX_STILLS = 12
 """Maximum number of faults of one clip with stills."""
 
 _OURS = re.compile(r"[0-9]{2}-.*\.png")
@@ -227,7 +232,7 @@ class ClipFaultStills:
 
     stills: tuple[FaultStill, ...] = ()
     left_out: int = 0
-    """Number of faults beyond `MOST_STILLS`, which have no stills."""
+    """Number of faults beyond `MAX_STILLS`, which have no stills."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the stills as JSON for the result file of a review."""
@@ -254,7 +259,7 @@ def write_fault_stills(
 ) -> ClipFaultStills:
     """Write stills into `out`/stills: a frame of each fault, and a crop if the fault has a box."""
     faults = list(iter_marked_faults(tracks, duration_us=duration_us))
-    selected, folder = faults[:MOST_STILLS], OutputDirectory(out, published=True)
+    selected, folder = faults[:MAX_STILLS], OutputDirectory(out, published=True)
     stills: list[FaultStill] = []
     width, height = clip.size
     batch_size = max(1, _HELD_BYTES // (3 * width * height))
@@ -277,8 +282,8 @@ def iter_marked_faults(
 ) -> Iterator[MarkedFault]:
     """Yield the faults on all tracks of the player, track by track."""
     for track, colour in zip(tracks, iter_track_colours(tracks), strict=True):
-        marks = iter_overlay_marks(track, duration_us=duration_us)
-        for trace, mark in zip(track.traces, marks, strict=True):
+        overlay_traces = iter_overlay_traces(track, duration_us=duration_us)
+        for trace, mark in zip(track.traces, overlay_traces, strict=True):
             box = mark.box_at(mark.span.start_us)
             yield MarkedFault(
                 reviewer=track.name,
@@ -346,7 +351,7 @@ _UNIT = re.compile(r"(?<=\d) (?=s\b)")
 _JOINED = "\u00a0"
 """Non-breaking space between a number and its unit."""
 _THUMB = 192
-_MOST_THUMBS = 64
+_MAX_THUMBS = 64
 _STOPPED = Failure(FailureReason.STOPPED, "the copy was not finished when this page was written")
 
 
@@ -402,7 +407,7 @@ def write_evidence_files(
     the page as soon as it can be opened, `on_parts` its parts each time it is written.
     """
     source = Path(review.clip.location)
-    for name in (PAGE, RESULT, PDF, ANNOTATED, *BESIDE):
+    for name in (PAGE, RESULT, PDF, ANNOTATED, *CLIP_FILE_NAMES):
         if (out / name).exists() and source.exists() and source.samefile(out / name):
             raise UnsafeTargetError(str(out / name), "is the clip itself")
         OutputDirectory(out).remove(name)
@@ -551,7 +556,7 @@ def _build_opinion_row(
     reply = opinion.outcome if isinstance(opinion.outcome, Reply) else None
     usage = reply.usage if reply else None
     frames = opinion.clip_input.frames if opinion.clip_input else ()
-    thumbs = [scale_down_picture(decode_jpeg(f.jpeg), _THUMB) for f in frames[:_MOST_THUMBS]]
+    thumbs = [scale_down_picture(decode_jpeg(f.jpeg), _THUMB) for f in frames[:_MAX_THUMBS]]
     onset_us = find_first_onset_us([opinion])
     latency_us = None if reply is None else reply.latency_us
     return {

@@ -1,10 +1,13 @@
 """Checks of a clip file for signs of its origin, made without a model."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from unreel.core.clip import Clip, ClipFacts, FileTag
+from unreel.core.failure import Failure
+from unreel.core.safe_text import sanitise_line
 from unreel.media.reader import MediaReader
 from unreel.report.review.provenance import (
     C2paReadResult,
@@ -30,6 +33,8 @@ _SIGNATURE = "signature"
 _NAMING = frozenset(
     {"encoder", "encoding_tool", "handler_name", "software", "writing_application", "vendor_id"}
 )
+_MAX_SEEN = 3
+"""Maximum number of matching clips that are named."""
 _PIXELS = "The picture itself was not checked for traces of compression."
 
 
@@ -47,14 +52,14 @@ def check_program_names(facts: ClipFacts) -> FileOriginCheck:
         place = "picture" if tag.name == _SIGNATURE else place
         names.append(f"\u201c{tag.value}\u201d{owner} in the {place}")
     empty_tags = [tag.name for tag in facts.tags if not tag.value]
-    says = f"{'; '.join(names)}." if names else "No program names found."
+    text = f"{'; '.join(names)}." if names else "No program names found."
     if empty_tags:
-        says += f" The file also carries {', '.join(empty_tags)}; their content is not shown here."
+        text += f" The file also carries {', '.join(empty_tags)}; their content is not shown here."
     name = "Programs that wrote the file"
     return FileOriginCheck(
         name=name,
         found=FileOriginCheckOutcome.SOMETHING if names else FileOriginCheckOutcome.NOTHING,
-        says=says,
+        says=text,
     )
 
 
@@ -109,9 +114,17 @@ class FileOriginChecks:
 
 
 def check_file_origin(
-    clip: Clip, *, reader: MediaReader, without_seccomp: bool, drawn: bool
+    clip: Clip,
+    *,
+    reader: MediaReader,
+    without_seccomp: bool,
+    drawn: bool,
+    seen_index: Path | None = None,
 ) -> FileOriginChecks:
-    """Check a file for signs of its origin, without a model; for `drawn` samples without watermark search."""
+    """Check a file for signs of its origin, without a model; for `drawn` samples without watermark search.
+
+    `seen_index` is an index of clips that were seen before, in which the clip is searched.
+    """
     file = Path(clip.location)
     provenance = read_c2pa_manifest(file, without_seccomp=without_seccomp)
     if drawn:
@@ -122,15 +135,50 @@ def check_file_origin(
         )
 
         watermarks = check_visible_watermarks(file, reader)
-    return build_file_origin_checks(clip.facts, marks=watermarks, provenance=provenance)
+    found = build_file_origin_checks(clip.facts, watermarks=watermarks, provenance=provenance)
+    if seen_index is None:
+        return found
+    return replace(found, checks=(*found.checks, check_seen_before(clip, reader, seen_index)))
+
+
+def check_seen_before(clip: Clip, reader: MediaReader, seen_index: Path) -> FileOriginCheck:
+    """Search a clip in an index of clips that were seen before."""
+    name = "Seen before"
+    if find_spec("pdqhash") is None:
+        return FileOriginCheck(
+            name=name,
+            found=FileOriginCheckOutcome.NOT_SEARCHED,
+            says="Not searched: install the extra: pip install 'unreel[review]'",
+        )
+    from unreel.media.seen_index import SeenIndex
+
+    with SeenIndex(seen_index) as index:
+        n_clips = len(index)
+        matches = index.find(clip.location, clip.id, reader)
+    if isinstance(matches, Failure):
+        return FileOriginCheck(
+            name=name, found=FileOriginCheckOutcome.NOT_SEARCHED, says=f"Not searched: {matches}"
+        )
+    if not matches:
+        return FileOriginCheck(
+            name=name,
+            found=FileOriginCheckOutcome.NOTHING,
+            says=f"No copy and no part among the {n_clips} clips of your index.",
+        )
+    n_more = len(matches) - _MAX_SEEN
+    says = " ".join(str(match) for match in matches[:_MAX_SEEN])
+    says += f" {n_more} more clips match." if n_more > 0 else ""
+    return FileOriginCheck(
+        name=name, found=FileOriginCheckOutcome.SOMETHING, says=sanitise_line(says)
+    )
 
 
 def build_file_origin_checks(
-    facts: ClipFacts, *, marks: FileOriginCheck, provenance: C2paReadResult
+    facts: ClipFacts, *, watermarks: FileOriginCheck, provenance: C2paReadResult
 ) -> FileOriginChecks:
     """Combine the results of all checks of a file, the strongest kind of evidence first."""
     checks = (
-        marks,
+        watermarks,
         build_credentials_check(provenance),
         check_program_names(facts),
         check_for_reencoding(facts),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from unreel.asking.asker import Asker
 from unreel.core.clip import Clip
@@ -25,12 +26,13 @@ async def review_file(
     asker: Asker,
     drawn: bool = False,
     perturb: bool = False,
+    seen_index: Path | None = None,
     on_opinion: Callable[[Opinion], None] = lambda _opinion: None,
     on_variant: Callable[[ClipVariant], None] = lambda _variant: None,
 ) -> tuple[Review, FileOriginChecks]:
     """Ask `reviewers` about `clip`, check its file, and return both results.
 
-    `drawn` states that the clip is synthetic. With `perturb`, the reviewers are asked again about
+    `drawn` states that the clip is synthetic, `seen_index` is a file with clips that were seen before. With `perturb`, the reviewers are asked again about
     variants of the clip; `on_variant` is called before each is made, `on_opinion` after each answer
     about the clip itself.
     """
@@ -60,6 +62,7 @@ async def review_file(
             reader=reader,
             without_seccomp=bool(read_environment_settings().media_without_seccomp),
             drawn=drawn,
+            seen_index=seen_index,
         )
     except BaseException:
         task.cancel()

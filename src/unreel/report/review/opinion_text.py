@@ -14,7 +14,7 @@ from unreel.core.verdict import TraceVerdict
 from unreel.evaluation.opinion import Opinion, OpinionStability
 from unreel.protocols.protocol import Mode
 
-_SAYS = {
+_STABILITY_TEXTS = {
     "steady": "The verdict is the same on all three variants.",
     "unsure": "Unsure: the verdict changes when the clip is",
     "not known": "Not known: a verdict is missing.",
@@ -24,9 +24,9 @@ _SAYS = {
 def format_opinion_stability(stability: OpinionStability) -> str:
     """Return one sentence about the stability of an opinion when the clip is slightly changed."""
     if stability.state != "unsure":
-        return _SAYS[stability.state]
+        return _STABILITY_TEXTS[stability.state]
     turned = [retrial.variant.name for retrial in stability.retrials if retrial.flips]
-    return f"{_SAYS['unsure']} {' or '.join(turned)}."
+    return f"{_STABILITY_TEXTS['unsure']} {' or '.join(turned)}."
 
 
 def format_stability_lines(stabilities: Sequence[OpinionStability]) -> list[str]:

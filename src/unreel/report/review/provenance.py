@@ -18,7 +18,7 @@ from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.media.sandbox.reply_format import sanitise_reply_text
 
-MARKS = "Visible marks"
+VISIBLE_WATERMARKS = "Visible marks"
 
 
 class FileOriginCheckOutcome(StrEnum):
@@ -26,7 +26,7 @@ class FileOriginCheckOutcome(StrEnum):
 
     SOMETHING = "something"
     NOTHING = "nothing"
-    NOT_LOOKED = "not-looked"
+    NOT_SEARCHED = "not-looked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,19 @@ class FileOriginCheck:
 def build_skipped_watermark_check(reason: str) -> FileOriginCheck:
     """Return the result of a watermark check that was not made; `reason` ends its sentence."""
     return FileOriginCheck(
-        name=MARKS, found=FileOriginCheckOutcome.NOT_LOOKED, says=f"Not searched: {reason}"
+        name=VISIBLE_WATERMARKS,
+        found=FileOriginCheckOutcome.NOT_SEARCHED,
+        says=f"Not searched: {reason}",
     )
 
 
 _TASKS = "unreel.report.review.provenance_task:TASKS"
 _LIMITS = SandboxLimits(seconds=10, reply_bytes=1 << 20)
-_MARKS = ((4, b"ftyp", "video/mp4"), (8, b"AVI ", "video/x-msvideo"), (0, b"GIF8", "image/gif"))
+_SIGNATURES = (
+    (4, b"ftyp", "video/mp4"),
+    (8, b"AVI ", "video/x-msvideo"),
+    (0, b"GIF8", "image/gif"),
+)
 _START_BYTES = 12
 _UNTRUSTED = "signingCredential.untrusted"
 _TRAINED = ("(trainedAlgorithmicMedia)", "(compositeWithTrainedAlgorithmicMedia)")
@@ -65,7 +71,7 @@ Text = Annotated[str, Field(max_length=300), AfterValidator(sanitise_reply_text)
 class C2paManifestState(StrEnum):
     """State of a file's C2PA manifest, from absent to trusted."""
 
-    NOT_LOOKED_FOR = "not-looked-for"
+    NOT_SEARCHED = "not-looked-for"
     ABSENT = "absent"
     UNREADABLE = "unreadable"
     INVALID = "invalid"
@@ -108,7 +114,7 @@ def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paRead
             start = opened.read(_START_BYTES)
     except OSError:
         start = b""
-    types = (kind for at, mark, kind in _MARKS if start[at:].startswith(mark))
+    types = (kind for at, mark, kind in _SIGNATURES if start[at:].startswith(mark))
     if (media_type := next(types, None)) is None:
         return _build_skipped_result("the library does not read this kind of file")
     try:
@@ -126,8 +132,8 @@ def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paRead
 def build_credentials_check(result: C2paReadResult) -> FileOriginCheck:
     """Convert the result of reading a C2PA manifest to a file check."""
     outcomes = {
-        C2paManifestState.NOT_LOOKED_FOR: FileOriginCheckOutcome.NOT_LOOKED,
-        C2paManifestState.UNREADABLE: FileOriginCheckOutcome.NOT_LOOKED,
+        C2paManifestState.NOT_SEARCHED: FileOriginCheckOutcome.NOT_SEARCHED,
+        C2paManifestState.UNREADABLE: FileOriginCheckOutcome.NOT_SEARCHED,
         C2paManifestState.ABSENT: FileOriginCheckOutcome.NOTHING,
     }
     manifest = result.manifest
@@ -153,11 +159,11 @@ def _evaluate_c2pa_reply(reply: TaskReplyPayload) -> C2paReadResult:
     if manifest is None or reply.blobs:
         return _build_unreadable_result("the sandboxed reader sent an invalid reply")
     if manifest.found == "absent":
-        says = (
+        text = (
             "The file carries no Content Credentials (C2PA). That proves nothing: most files carry "
             "none, and most ways of sending a file remove them."
         )
-        return C2paReadResult(state=C2paManifestState.ABSENT, says=says)
+        return C2paReadResult(state=C2paManifestState.ABSENT, says=text)
     if manifest.found == "broken":
         return _build_unreadable_result("; ".join(manifest.problems))
     state = {"Trusted": C2paManifestState.TRUSTED, "Valid": C2paManifestState.VALID}.get(
@@ -184,12 +190,12 @@ def _format_manifest_finding(state: C2paManifestState, manifest: C2paManifest) -
 
 
 def _build_skipped_result(reason: str) -> C2paReadResult:
-    says = f"Content Credentials (C2PA) were not checked: {reason}. That proves nothing."
-    return C2paReadResult(state=C2paManifestState.NOT_LOOKED_FOR, says=says)
+    text = f"Content Credentials (C2PA) were not checked: {reason}. That proves nothing."
+    return C2paReadResult(state=C2paManifestState.NOT_SEARCHED, says=text)
 
 
 def _build_unreadable_result(reason: str) -> C2paReadResult:
-    says = (
+    text = (
         f"Content Credentials (C2PA) could not be read: {reason.rstrip('.')}. That proves nothing."
     )
-    return C2paReadResult(state=C2paManifestState.UNREADABLE, says=says)
+    return C2paReadResult(state=C2paManifestState.UNREADABLE, says=text)

@@ -14,7 +14,7 @@ import c2pa
 from unreel.media.messages import Task, TaskReplyPayload
 
 LONGEST = 300
-MOST = 20
+MAX_ITEMS = 20
 # The sandbox has no network; with this setting the library makes no requests.
 _SETTINGS = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
 
@@ -54,11 +54,11 @@ def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskRep
             "signer": _truncate_text(signature.get("common_name") or signature.get("issuer")),
             "issuer": _truncate_text(signature.get("issuer")),
             "signed_at": _truncate_text(signature.get("time")),
-            "actions": actions[:MOST],
+            "actions": actions[:MAX_ITEMS],
             "problems": [
                 _truncate_text(problem.get("code"))
                 for problem in store.get("validation_status") or ()
-            ][:MOST],
+            ][:MAX_ITEMS],
         }
     )
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # not needed for a review without runs
 
 
 UNKNOWN = "not known"
-NOT_LOOKED_AT = "No model looked at the picture: only the file was examined."
+FILE_ONLY_HEADLINE = "No model looked at the picture: only the file was examined."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +39,11 @@ class ReviewerAccuracyRecord:
     instrument: Instrument
     condition: Condition
     benchmark: str
-    figures: tuple[tuple[MetricDefinition, Measured], ...]
+    metrics: tuple[tuple[MetricDefinition, Measured], ...]
 
     def __str__(self) -> str:
         texts = []
-        for metric, value in self.figures:
+        for metric, value in self.metrics:
             if isinstance(value, Unmeasured):
                 texts.append(f"{metric.title} not known ({value.why})")
                 continue
@@ -52,7 +52,7 @@ class ReviewerAccuracyRecord:
             point, low, high = (f"{number:.{metric.places}f}" for number in numbers)
             interval = f"{value.level:.0%} interval {low} to {high}, n = {value.n}"
             texts.append(f"{metric.title} {point}{unit} ({interval})")
-        first = self.figures[0][0]
+        first = self.metrics[0][0]
         return f"{'; '.join(texts)}. On {self.benchmark}; {first.title}: {first.meaning}"
 
 
@@ -68,43 +68,45 @@ def select_matching_records(
 def format_reviewer_accuracy(opinion: Opinion, records: Sequence[ReviewerAccuracyRecord]) -> str:
     """Return as text the accuracy of the opinion's reviewer in runs with this question and condition."""
     own = [record for record in records if record.reviewer == opinion.reviewer]
-    alike = [record for record in own if record.instrument == opinion.question.instrument]
+    same_protocol = [record for record in own if record.instrument == opinion.question.instrument]
     if matching := select_matching_records(opinion, records):
         return "; ".join(dict.fromkeys(map(str, matching)))
-    if alike:
-        conditions = ", ".join(dict.fromkeys(str(record.condition) for record in alike))
+    if same_protocol:
+        conditions = ", ".join(dict.fromkeys(str(record.condition) for record in same_protocol))
         return f"{UNKNOWN} for this condition; the given runs have {conditions}"
     if own:
         return f"{UNKNOWN} for this question; the given runs have other questions"
-    return f"{UNKNOWN}: it is in none of the given runs" if records else UNKNOWN
+    return f"{UNKNOWN}; none of the given runs has this reviewer" if records else UNKNOWN
 
 
 def read_reviewer_records(run: "EvalRun", mode: Mode) -> tuple[ReviewerAccuracyRecord, ...]:
     """Compute the accuracy of the run's reviewer for each condition; `mode` is the answer parser."""
     from unreel.evaluation.scoring import score_run
 
-    figures = run.recipe.instrument.figures
-    ranking = figures.ranks_by(judged=False)
-    sides = [metric for metric in figures.sides if figures[metric].better == "more"]
-    metrics = [figures[metric] for metric in dict.fromkeys([ranking, *sides])]
+    metric_set = run.recipe.instrument.figures
+    ranking = metric_set.ranks_by(judged=False)
+    class_metrics = [metric for metric in metric_set.sides if metric_set[metric].better == "more"]
+    metrics = [metric_set[metric] for metric in dict.fromkeys([ranking, *class_metrics])]
     return tuple(
         ReviewerAccuracyRecord(
             reviewer=run.reviewer_name(),
             instrument=run.scope.instrument,
             condition=score.condition,
             benchmark=sanitise_line(Path(run.recipe.benchmark).name),
-            figures=tuple((figure, score.scorecard[figure.metric]) for figure in metrics),
+            metrics=tuple((metric, score.scorecard[metric.metric]) for metric in metrics),
         )
         for score in score_run(run, mode=mode)
     )
 
 
-Says = Literal["generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"]
-_ORDER: tuple[Says, ...] = get_args(Says)
+Statement = Literal[
+    "generated", "both", "unsure", "real", "graded", "refused", "unreadable", "silent"
+]
+_ORDER: tuple[Statement, ...] = get_args(Statement)
 Attention = Literal["incomplete", "disagreement", "failure", "generated", "named", "none"]
 """Reason to look at a clip before others."""
 _MISSING = {"refused", "unreadable", "silent"}
-_ONE: dict[Says, str] = {
+_ONE: dict[Statement, str] = {
     "generated": "says {clip} looks AI-generated",
     "both": "says that {clip} looks AI-generated, and also that it looks real",
     "unsure": "is unsure (its verdict changes when the clip is changed a little)",
@@ -114,7 +116,7 @@ _ONE: dict[Says, str] = {
     "unreadable": "gave an answer that could not be read",
     "silent": "gave no answer",
 }
-_SEVERAL: dict[Says, str] = {
+_SEVERAL: dict[Statement, str] = {
     "generated": "say {clip} looks AI-generated",
     "both": "say that {clip} looks AI-generated, and also that it looks real",
     "unsure": "are unsure (their verdicts change when the clip is changed a little)",
@@ -134,7 +136,7 @@ class ReviewerStatement:
     """Overall statement of one reviewer about a clip, combined from all its answers."""
 
     reviewer: str
-    says: Says
+    statement: Statement
     onset_us: int | None = None
     """First onset in the reviewer's answers."""
     grades: tuple[tuple[int, str], ...] = ()
@@ -164,11 +166,11 @@ def classify_attention(review: Review, origin: FileOriginChecks) -> Attention:
     """Return the reason why a person should look at the clip first, such as `disagreement`; or `none`."""
     if any(INCOMPLETE in check.says for check in origin.checks):
         return "incomplete"
-    says = {voice.says for voice in summarise_by_reviewer(review)}
-    is_generated = "generated" in says or bool(origin.claims)
-    if says & {"both", "unsure"} or (is_generated and "real" in says):
+    statements = {voice.statement for voice in summarise_by_reviewer(review)}
+    is_generated = "generated" in statements or bool(origin.claims)
+    if statements & {"both", "unsure"} or (is_generated and "real" in statements):
         return "disagreement"
-    if says & _MISSING or not review.is_complete:
+    if statements & _MISSING or not review.is_complete:
         return "failure"
     return "generated" if is_generated else "named" if origin.hints else "none"
 
@@ -205,26 +207,28 @@ def format_review_headline(review: Review) -> str:
         names = ", ".join(dict.fromkeys(sanitise_line(o.reviewer) for o in review.opinions))
         return f"No verdict: only baselines judged this clip, which ignore its content ({names})."
     if not voices:
-        return NOT_LOOKED_AT
+        return FILE_ONLY_HEADLINE
     if len(voices) == 1:
         name = voices[0].reviewer
         who = f"The {_MODEL} {name}" if get_reviewer_kind_name(name) == _MODEL else name
-        return f"{who} {_format_statement(voices[0].says, voices)}."
+        return f"{who} {_format_statement(voices[0].statement, voices)}."
     noun = (
         f"{_MODEL}s"
         if all(get_reviewer_kind_name(v.reviewer) == _MODEL for v in voices)
         else "reviewers"
     )
-    by_says: dict[Says, list[ReviewerStatement]] = {}
-    for says in _ORDER:
-        if group := [voice for voice in voices if voice.says == says]:
-            by_says[says] = group
+    by_statement: dict[Statement, list[ReviewerStatement]] = {}
+    for statement in _ORDER:
+        if group := [voice for voice in voices if voice.statement == statement]:
+            by_statement[statement] = group
     parts: list[str] = []
-    for index, (says, group) in enumerate(by_says.items()):
+    for index, (statement, group) in enumerate(by_statement.items()):
         who = _format_share_of_reviewers(
-            len(group), len(voices), noun=noun, index=index, n_groups=len(by_says)
+            len(group), len(voices), noun=noun, index=index, n_groups=len(by_statement)
         )
-        parts.append(f"{who} {_format_statement(says, group, clip='it' if parts else 'this clip')}")
+        parts.append(
+            f"{who} {_format_statement(statement, group, clip='it' if parts else 'this clip')}"
+        )
     sentence = "; ".join(parts)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -240,23 +244,23 @@ def _build_reviewer_statement(
         if opinion.is_readable and not isinstance(opinion.decision, Label)
     )
     failures = [o.outcome for o in opinions if isinstance(o.outcome, Failure)]
-    says: Says
+    statement: Statement
     if any(opinion.key in unsure for opinion in opinions):
-        says = "unsure"
+        statement = "unsure"
     elif labels:
-        says = "both" if len(labels) > 1 else "real" if Label.REAL in labels else "generated"
+        statement = "both" if len(labels) > 1 else "real" if Label.REAL in labels else "generated"
     elif grades:
-        says = "graded"
+        statement = "graded"
     elif any(opinion.is_refusal for opinion in opinions):
-        says = "refused"
+        statement = "refused"
     else:
-        says = "silent" if len(failures) == len(opinions) else "unreadable"
+        statement = "silent" if len(failures) == len(opinions) else "unreadable"
     return ReviewerStatement(
         reviewer=reviewer,
-        says=says,
+        statement=statement,
         onset_us=find_first_onset_us(opinions),
         grades=grades,
-        reason=failures[0].reason.value.replace("-", " ") if says == "silent" else "",
+        reason=failures[0].reason.value.replace("-", " ") if statement == "silent" else "",
     )
 
 
@@ -271,16 +275,16 @@ def _format_share_of_reviewers(n: int, total: int, *, noun: str, index: int, n_g
 
 
 def _format_statement(
-    says: Says, statements: Sequence[ReviewerStatement], *, clip: str = "this clip"
+    kind: Statement, statements: Sequence[ReviewerStatement], *, clip: str = "this clip"
 ) -> str:
-    statement = (_ONE if len(statements) == 1 else _SEVERAL)[says].format(clip=clip)
+    statement = (_ONE if len(statements) == 1 else _SEVERAL)[kind].format(clip=clip)
     onsets = sorted({voice.onset_us for voice in statements if voice.onset_us is not None})
     grades = sorted({grade for voice in statements for grade in voice.grades})
     reasons = dict.fromkeys(voice.reason for voice in statements if voice.reason)
-    if onsets and says == "generated":
+    if onsets and kind == "generated":
         suffix = " at the earliest" if len(onsets) > 1 else ""
         return f"{statement}, from {format_seconds(onsets[0])}{suffix}"
-    if grades and says == "graded":
+    if grades and kind == "graded":
         ratings = [text for _, text in grades]
         rating = ratings[0] if len(ratings) == 1 else f"{ratings[0]} to {ratings[-1]}"
         return f"{statement} as {rating}"
@@ -305,7 +309,7 @@ def build_review_json(
         "reviewers": [
             {
                 "reviewer": voice.reviewer,
-                "says": voice.says,
+                "says": voice.statement,
                 "onset_us": voice.onset_us,
                 "onset_s": _convert_to_seconds(voice.onset_us),
             }
@@ -356,7 +360,7 @@ def _build_opinion_json(
                 **_build_measurement_json(value),
             }
             for record in select_matching_records(opinion, records)
-            for metric, value in record.figures
+            for metric, value in record.metrics
         ],
         **({} if compared is None else {"footage": compared.to_json()}),
     }

@@ -16,7 +16,7 @@ from unreel.curation.watermark.detection import (
 )
 from unreel.media.reader import MediaReader
 from unreel.report.review.provenance import (
-    MARKS,
+    VISIBLE_WATERMARKS,
     FileOriginCheck,
     FileOriginCheckOutcome,
     build_skipped_watermark_check,
@@ -27,10 +27,10 @@ _LONGEST_SIDE = 960
 _READ_SIDE = 640
 """Longest side for text detection: as good as full size, in a quarter of the time."""
 _LONGEST_TEXT = 60
-_MOST_MARKS = 6
+_MAX_WATERMARKS = 6
 _THIRDS = (1 / 3, 2 / 3)
 
-_SAID = "AI-generated"
+_AI_GENERATED = "AI-generated"
 _ANYWHERE = {
     "klingai": "Kling",
     "\u53ef\u7075": "Kling",
@@ -52,11 +52,11 @@ _ANYWHERE = {
     "heygen": "HeyGen",
     "invideoai": "InVideo",
     "imaginedwithai": "Meta AI",
-    "aigenerated": _SAID,
-    "generatedbyai": _SAID,
-    "generatedwithai": _SAID,
-    "madewithai": _SAID,
-    "ai\u751f\u6210": _SAID,
+    "aigenerated": _AI_GENERATED,
+    "generatedbyai": _AI_GENERATED,
+    "generatedwithai": _AI_GENERATED,
+    "madewithai": _AI_GENERATED,
+    "ai\u751f\u6210": _AI_GENERATED,
 }
 """Generator by part of a mark, without spaces and signs, that hardly any other word contains."""
 _WORDS = {
@@ -78,7 +78,7 @@ _WORDS = {
 }
 """Generator by whole word, because these words are parts of other words."""
 _STATES = re.compile(r"\b(?:made|generated|created)\s(?:with|by|in)\b", re.IGNORECASE)
-_ALIKE = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
+_SIMILAR_LETTERS = str.maketrans({"l": "i", "1": "i", "|": "i", "0": "o"})
 """Translation table that merges letters which OCR confuses."""
 _DIGITS = frozenset("23456789io")
 """Digits after that translation: a mark may end with a version."""
@@ -105,7 +105,7 @@ def check_visible_watermarks(file: Path, reader: MediaReader) -> FileOriginCheck
 def build_watermark_check(result: WatermarkSearchResult, *, unread: str = "") -> FileOriginCheck:
     """Describe the watermarks in `result` as a file check."""
     sentences = []
-    for mark in list(result.found)[:_MOST_MARKS]:
+    for mark in list(result.found)[:_MAX_WATERMARKS]:
         words = f"The words \u201c{_shorten_text(mark.text)}\u201d stay"
         subject = words if mark.text else "A logo stays"
         sentences.append(f"{subject} in the {_format_position(mark.box)} while the picture moves.")
@@ -128,9 +128,9 @@ def build_watermark_check(result: WatermarkSearchResult, *, unread: str = "") ->
     claim = next((sentence for sentence, is_claim in named if is_claim), "")
     hint = "" if claim else next((sentence for sentence, _ in named), "")
     sentences += [hint] if hint else []
-    nothing = FileOriginCheckOutcome.NOT_LOOKED if unread else FileOriginCheckOutcome.NOTHING
+    nothing = FileOriginCheckOutcome.NOT_SEARCHED if unread else FileOriginCheckOutcome.NOTHING
     return FileOriginCheck(
-        name=MARKS,
+        name=VISIBLE_WATERMARKS,
         found=nothing if is_empty else FileOriginCheckOutcome.SOMETHING,
         says=" ".join(sentences),
         claim=claim,
@@ -164,11 +164,11 @@ def _iter_generator_names(result: WatermarkSearchResult) -> Iterator[tuple[str, 
         if generator is None:
             continue
         letters = _normalise_letters(text)
-        marks = (_normalise_letters(part) for part, name in _ANYWHERE.items() if name == generator)
-        is_whole = any(set(letters.replace(mark, "", 1)) <= _DIGITS for mark in marks)
-        is_claim = generator == _SAID or _STATES.search(text) or (is_mark and is_whole)
+        names = (_normalise_letters(part) for part, name in _ANYWHERE.items() if name == generator)
+        is_whole = any(set(letters.replace(mark, "", 1)) <= _DIGITS for mark in names)
+        is_claim = generator == _AI_GENERATED or _STATES.search(text) or (is_mark and is_whole)
         meaning = "which marks it as generated"
-        if generator != _SAID:
+        if generator != _AI_GENERATED:
             meaning = f"as on clips made with {generator}"
         if not is_claim:
             meaning = f"which may be the name of the generator {generator}, or words of the scene"
@@ -178,7 +178,7 @@ def _iter_generator_names(result: WatermarkSearchResult) -> Iterator[tuple[str, 
 
 def _quote_texts(texts: Iterable[str | None]) -> str:
     quoted = [f"\u201c{_shorten_text(text)}\u201d" for text in texts if text]
-    return ", ".join(quoted[:_MOST_MARKS])
+    return ", ".join(quoted[:_MAX_WATERMARKS])
 
 
 def _format_position(box: Box) -> str:
@@ -193,7 +193,7 @@ def _format_position(box: Box) -> str:
 
 
 def _normalise_letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold())).translate(_ALIKE)
+    return "".join(filter(str.isalnum, text.casefold())).translate(_SIMILAR_LETTERS)
 
 
 def _shorten_text(text: str | None) -> str:

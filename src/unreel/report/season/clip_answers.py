@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unreel.arena.answers.answer_table import (
-    SAID_GENERATED,
-    SAID_REAL,
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
     SILENT,
     UNASKED,
     SeasonAnswerTable,
@@ -18,16 +18,16 @@ from unreel.arena.answers.answer_table import (
 from unreel.report.season.leaderboards import build_heat_map_cell_anchor
 from unreel.report.season.page_data import SeasonPageData
 
-WORDS = {SAID_GENERATED: "generated", SAID_REAL: "real", SILENT: "no readable answer"}
-SIDES = frozenset({WORDS[SAID_GENERATED], WORDS[SAID_REAL]})
+WORDS = {ANSWERED_GENERATED: "generated", ANSWERED_REAL: "real", SILENT: "no readable answer"}
+LABEL_WORDS = frozenset({WORDS[ANSWERED_GENERATED], WORDS[ANSWERED_REAL]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewerByClipAnswers:
     """Answers of a season under one condition as arrays: a row per reviewer, a column per clip."""
 
-    play: SeasonAnswerTable
-    said: npt.NDArray[np.int8]
+    answer_table: SeasonAnswerTable
+    answer_codes: npt.NDArray[np.int8]
     """Answer codes: a row per reviewer, a column per clip; `UNASKED` without a question."""
     source: npt.NDArray[np.int64]
     """Source of each clip, as an index into the lineup's `sources`."""
@@ -41,41 +41,47 @@ class ReviewerByClipAnswers:
     n_read: npt.NDArray[np.intp]
     """Number of readable answers, by clip."""
 
-    def clips_of(self, maker: str) -> npt.NDArray[np.intp]:
+    def clips_of(self, creator: str) -> npt.NDArray[np.intp]:
         """Return the indices of the clips by a creator or control, or of the real ones; none for an unknown name."""
-        sources = [i for i, name in enumerate(self.play.clips.sources) if name == maker]
+        sources = [i for i, name in enumerate(self.answer_table.clips.sources) if name == creator]
         return np.flatnonzero(np.isin(self.source, sources))
 
-    def maker(self, clip: int) -> str:
+    def creator(self, clip: int) -> str:
         """Return the name of the clip's creator or control; for a real clip, of the real group."""
-        return self.play.clips.sources[int(self.source[clip])]
+        return self.answer_table.clips.sources[int(self.source[clip])]
 
     def answer(self, reviewer: int, clip: int) -> str:
         """Return the reviewer's answer about the clip; "" if it was not asked."""
-        return WORDS.get(int(self.said[reviewer, clip]), "")
+        return WORDS.get(int(self.answer_codes[reviewer, clip]), "")
 
-    def asked(self, reviewer: int) -> npt.NDArray[np.bool_]:
+    def is_sent(self, reviewer: int) -> npt.NDArray[np.bool_]:
         """Return a mask of the clips that the reviewer was asked about."""
-        return np.asarray(self.said[reviewer] != UNASKED)
+        return np.asarray(self.answer_codes[reviewer] != UNASKED)
 
     def worst(self, reviewer: int) -> npt.NDArray[np.intp]:
         """Return the clips that the reviewer got wrong, those others got right first, then unreadable ones."""
         n_others = np.maximum(self.n_read - self.read[reviewer], 1)
         others_right = (self.n_right - self.right[reviewer]) / n_others
-        missed = np.flatnonzero(self.asked(reviewer) & ~self.right[reviewer])
+        missed = np.flatnonzero(self.is_sent(reviewer) & ~self.right[reviewer])
         silent = ~self.read[reviewer][missed]
         return missed[np.lexsort((missed, -others_right[missed], silent))]
 
 
-def index_answers_by_clip(play: SeasonAnswerTable) -> ReviewerByClipAnswers:
-    """Arrange the answers of `play` by reviewer and clip; of two answers, the later is kept."""
-    answers, is_generated = build_answer_grid(play), get_generated_clip_mask(play.clips)
-    truth = np.where(is_generated, SAID_GENERATED, SAID_REAL).astype(np.int8)
-    right, read = answers == truth[None, :], (answers == SAID_REAL) | (answers == SAID_GENERATED)
+def index_answers_by_clip(answer_table: SeasonAnswerTable) -> ReviewerByClipAnswers:
+    """Arrange the answers of `answer_table` by reviewer and clip; of two answers, the later is kept."""
+    answers, is_generated = (
+        build_answer_grid(answer_table),
+        get_generated_clip_mask(answer_table.clips),
+    )
+    truth = np.where(is_generated, ANSWERED_GENERATED, ANSWERED_REAL).astype(np.int8)
+    right, read = (
+        answers == truth[None, :],
+        (answers == ANSWERED_REAL) | (answers == ANSWERED_GENERATED),
+    )
     return ReviewerByClipAnswers(
-        play=play,
-        said=answers,
-        source=play.clips.source,
+        answer_table=answer_table,
+        answer_codes=answers,
+        source=answer_table.clips.source,
         truth=truth,
         right=right,
         read=read,
@@ -84,7 +90,7 @@ def index_answers_by_clip(play: SeasonAnswerTable) -> ReviewerByClipAnswers:
     )
 
 
-MOST = 100
+MAX_ANSWERS = 100
 """Maximum number of clips of a cell on a page; the file next to it has all."""
 LONGEST = 300
 """Maximum number of letters of a reason."""
@@ -97,7 +103,7 @@ class PageClipAnswer:
     clip: str
     place: int
     """Index of the clip in the lineup."""
-    said: str
+    answer: str
     sign: str
     """Grade, `right`, `wrong` or `unreadable`, which is a class of the style sheet."""
     words: str
@@ -110,34 +116,37 @@ class ReviewerAnswerSection:
     id: str
     reviewer: str
     condition: str
-    n_asked: int
+    n_sent: int
     n_right: int
     n_silent: int
     answers: tuple[PageClipAnswer, ...]
-    """At most `MOST` answers; those that are not right come first."""
+    """At most `MAX_ANSWERS` answers; those that are not right come first."""
 
 
 def iter_reviewer_answer_sections(
-    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], maker: str
+    season: SeasonPageData, answers: Mapping[str, ReviewerByClipAnswers], creator: str
 ) -> Iterator[ReviewerAnswerSection]:
-    """Yield all answers about clips of `maker`, per condition; `answers` maps condition ids to answers."""
+    """Yield all answers about clips of `creator`, per condition; `answers` maps condition ids to answers."""
     for condition_id, table in answers.items():
-        clips, play = table.clips_of(maker), table.play
-        for reviewer, name in enumerate(play.reviewers):
-            asked_clips = clips[table.asked(reviewer)[clips]]
-            if not len(asked_clips):
+        clips, answer_table = table.clips_of(creator), table.answer_table
+        for reviewer, name in enumerate(answer_table.reviewers):
+            sent_clips = clips[table.is_sent(reviewer)[clips]]
+            if not len(sent_clips):
                 continue
-            right = table.right[reviewer, asked_clips]
+            right = table.right[reviewer, sent_clips]
             shown = []
-            for clip in map(int, asked_clips[np.argsort(right, kind="stable")][:MOST]):
-                answer, clip_name = table.said[reviewer, clip], play.clips.names[clip]
+            for clip in map(int, sent_clips[np.argsort(right, kind="stable")][:MAX_ANSWERS]):
+                answer, clip_name = (
+                    table.answer_codes[reviewer, clip],
+                    answer_table.clips.names[clip],
+                )
                 grade = "unreadable" if answer == SILENT else "wrong"
-                reason = season.words.get((play.condition, name, clip_name), "")
+                reason = season.words.get((answer_table.condition, name, clip_name), "")
                 shown.append(
                     PageClipAnswer(
                         clip=clip_name,
                         place=clip,
-                        said=table.answer(reviewer, clip),
+                        answer=table.answer(reviewer, clip),
                         sign="right" if answer == table.truth[clip] else grade,
                         words=shorten_reason(reason),
                     )
@@ -145,10 +154,10 @@ def iter_reviewer_answer_sections(
             yield ReviewerAnswerSection(
                 id=build_heat_map_cell_anchor(condition_id, name),
                 reviewer=name,
-                condition=play.condition,
-                n_asked=len(asked_clips),
+                condition=answer_table.condition,
+                n_sent=len(sent_clips),
                 n_right=int(right.sum()),
-                n_silent=int((table.said[reviewer, asked_clips] == SILENT).sum()),
+                n_silent=int((table.answer_codes[reviewer, sent_clips] == SILENT).sum()),
                 answers=tuple(shown),
             )
 

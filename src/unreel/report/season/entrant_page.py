@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unreel.arena.answers.answer_table import REAL, SAID_GENERATED, SAID_REAL
+from unreel.arena.answers.answer_table import ANSWERED_GENERATED, ANSWERED_REAL, REAL
 from unreel.arena.boards.leaderboard_metrics import LeaderboardRow
 from unreel.pages import player
 from unreel.pages.html_page import build_html_page, render_template
@@ -28,7 +28,7 @@ from unreel.report.boards.tables import (
     build_report_table,
 )
 from unreel.report.season.clip_answers import (
-    SIDES,
+    LABEL_WORDS,
     ReviewerAnswerSection,
     ReviewerByClipAnswers,
     iter_reviewer_answer_sections,
@@ -46,7 +46,7 @@ from unreel.report.season.page_data import (
 )
 
 HOME = "../index.html"
-MOST = 200
+MAX_LINES = 200
 """Maximum number of lines of a table on a page; the CSV file has all."""
 STYLES = (player.STYLE, "unreel.report:report.css", "unreel.report.season:season.css")
 _LAYOUT = ("unreel.report:layout.js", "unreel.report.season:season.js")
@@ -113,13 +113,13 @@ def build_entrant_page_files(season: SeasonPageData, page: EntrantPage) -> dict[
 
 def truncate_board_table(table: ReportTable) -> ReportTable:
     """Return the table with only its first 200 rows."""
-    return replace(table, lines=table.lines[:MOST])
+    return replace(table, lines=table.lines[:MAX_LINES])
 
 
-def format_entrant_ranks(season: SeasonPageData, standings: Sequence[LeaderboardRow | None]) -> str:
+def format_entrant_ranks(season: SeasonPageData, rows: Sequence[LeaderboardRow | None]) -> str:
     """Return the ranks of an entrant under each condition, as a sentence."""
     texts = []
-    for board, row in zip(season.leaderboards, standings, strict=True):
+    for board, row in zip(season.leaderboards, rows, strict=True):
         text = "absent" if row is None else "not ranked"
         if row is not None and row.rank is not None:
             text = f"rank {row.rank}{', leading' if row.first_class else ''}"
@@ -130,17 +130,17 @@ def format_entrant_ranks(season: SeasonPageData, standings: Sequence[Leaderboard
 
 
 def build_entrant_metric_table(
-    season: SeasonPageData, standings: Sequence[LeaderboardRow | None], *, file: str
+    season: SeasonPageData, leaderboard_rows: Sequence[LeaderboardRow | None], *, file: str
 ) -> ReportTable:
     """Build a table of all metrics of an entrant, with one column for each condition."""
-    names = dict.fromkeys(name for row in standings if row for name in row.figures)
+    names = dict.fromkeys(name for row in leaderboard_rows if row for name in row.figures)
     notes = TableFootnotes()
     rows = []
     for name in names:
         metric = get_metric_definition(name)
         cells = [BoardTableCell(text=metric.title, link=f"{HOME}#season-figure-{name}")]
         cells.append(BoardTableCell(text=metric.meaning))
-        for row in standings:
+        for row in leaderboard_rows:
             known = row.figures.get(name) if row else None
             cells.append(build_estimate_cell(known, notes, places=metric.places))
         rows.append(cells)
@@ -152,7 +152,7 @@ def build_entrant_metric_table(
 
 _MICRO = 1_000_000
 _NOBODYS = "Real clips: calling them generated is an error."
-_MOST_LINES = 12
+_MAX_TRACKS = 12
 """Maximum number of answers below a clip in the player; the sections below have all."""
 
 
@@ -167,18 +167,18 @@ def build_creator_page(
     if season.shows_clips:
         rows = []
         for table in answers.values():
-            names, scenes = table.play.clips.names, table.play.clips.scenes
+            names, scenes = table.answer_table.clips.names, table.answer_table.clips.scenes
             clips = table.clips_of(name)
             n_read = table.read[:, clips].sum(axis=0)
-            n_caught = (table.said[:, clips] == SAID_GENERATED).sum(axis=0)
+            n_caught = (table.answer_codes[:, clips] == ANSWERED_GENERATED).sum(axis=0)
             for i in np.lexsort((clips, -n_caught / np.maximum(n_read, 1))):
                 clip = int(clips[i])
                 info = season.clips.get(names[clip])
                 link = f"#clip-{clip}" if info and info.player else ""
                 cells = (
                     BoardTableCell(text=names[clip], link=link),
-                    BoardTableCell(text=scenes[table.play.clips.scene[clip]]),
-                    BoardTableCell(text=table.play.condition),
+                    BoardTableCell(text=scenes[table.answer_table.clips.scene[clip]]),
+                    BoardTableCell(text=table.answer_table.condition),
                     build_count_cell(int(n_caught[i])),
                     build_count_cell(int(n_read[i])),
                 )
@@ -206,8 +206,8 @@ def build_creator_page(
         if info and info.player
     }
     tiles = [(f"{len(known):,}", "clips")]
-    if unmade := season.unmade.get(name, {}):
-        tiles.append((f"{len(unmade):,}", "never made"))
+    if creation_failures := season.creation_failures.get(name, {}):
+        tiles.append((f"{len(creation_failures):,}", "never made"))
     if costs := [info.cost_usd for _, _, info in known if info and info.cost_usd is not None]:
         tiles.append((f"{sum(costs, Decimal(0)):,.2f}", f"USD for {len(costs):,} of them"))
     is_control = any(row is not None and row.kind == "control" for row in leaderboards)
@@ -233,22 +233,24 @@ def _list_creator_clips(
     for table in answers.values():
         indexes = table.clips_of(name)
         if len(indexes):
-            names = table.play.clips.names
+            names = table.answer_table.clips.names
             return [(int(i), names[i], season.clips.get(names[i])) for i in indexes]
     return []
 
 
 def _add_answer_tracks(spec: PlayerSpec, answers: ReviewerByClipAnswers, clip: int) -> PlayerSpec:
     """Return the player data of a clip with a track for each reviewer's answer, 12 at most."""
-    words = [(name, answers.answer(i, clip)) for i, name in enumerate(answers.play.reviewers)]
+    words = [
+        (name, answers.answer(i, clip)) for i, name in enumerate(answers.answer_table.reviewers)
+    ]
     lines = [
         PlayerTrackSpec(
-            name=name, kind="answer", traces=(), note=f"says {word}", failed=word not in SIDES
+            name=name, kind="answer", traces=(), note=f"says {word}", failed=word not in LABEL_WORDS
         )
         for name, word in words
         if word
     ]
-    return replace(spec, tracks=(*spec.tracks, *lines[:_MOST_LINES]))
+    return replace(spec, tracks=(*spec.tracks, *lines[:_MAX_TRACKS]))
 
 
 def _format_clip_owner(name: str) -> str:
@@ -260,8 +262,8 @@ def _iter_provenance_parts(
 ) -> Iterator[EntrantPageSection]:
     known = [(clip, info) for _, clip, info in _list_creator_clips(season, answers, name) if info]
     terms = list(dict.fromkeys(term for _, info in known for term, _ in info.facts))
-    unmade = season.unmade.get(name, {})
-    if not terms and not unmade:
+    creation_failures = season.creation_failures.get(name, {})
+    if not terms and not creation_failures:
         return
     rows = []
     for clip, info in known:
@@ -277,7 +279,7 @@ def _iter_provenance_parts(
         rows.append(
             [*(BoardTableCell(text=text) for text in texts), usd, seconds, BoardTableCell()]
         )
-    for clip, reason in unmade.items():
+    for clip, reason in creation_failures.items():
         texts = (clip, *("" for _ in (*terms, "usd", "seconds")), reason)
         rows.append([BoardTableCell(text=text) for text in texts])
     table = build_report_table(
@@ -310,14 +312,14 @@ def build_reviewer_page(
     parts = []
     counts = np.zeros(3, dtype=np.int64)
     for condition_id, table in answers.items():
-        if name not in table.play.reviewers:
+        if name not in table.answer_table.reviewers:
             continue
-        index = table.play.reviewers.index(name)
-        asked, read, right = table.asked(index), table.read[index], table.right[index]
-        counts += [right.sum(), (read & ~right).sum(), (asked & ~read).sum()]
+        index = table.answer_table.reviewers.index(name)
+        is_sent, read, right = table.is_sent(index), table.read[index], table.right[index]
+        counts += [right.sum(), (read & ~right).sum(), (is_sent & ~read).sum()]
         if season.shows_clips:
             id_ = f"{condition_id}-mistakes"
-            heading = f"Worst mistakes first, {table.play.condition}"
+            heading = f"Worst mistakes first, {table.answer_table.condition}"
             mistakes = _build_mistake_table(season, table, condition_id, name, file=f"{file}-{id_}")
             lead = (
                 "Wrong answers, starting with those that most others got right; then unreadable ones. "
@@ -349,21 +351,24 @@ def _build_mistake_table(
     *,
     file: str,
 ) -> ReportTable:
-    play = answers.play
-    index = play.reviewers.index(name)
+    answer_table = answers.answer_table
+    index = answer_table.reviewers.index(name)
     n_right, n_read = answers.n_right - answers.right[index], answers.n_read - answers.read[index]
     # The reviewer's reason for each clip; none if the reviewer never gave one.
-    texts = ((clip, season.words.get((play.condition, name, clip))) for clip in play.clips.names)
+    texts = (
+        (clip, season.words.get((answer_table.condition, name, clip)))
+        for clip in answer_table.clips.names
+    )
     reasons = {clip: shorten_reason(text) for clip, text in texts if text}
     rows = []
     for rank, clip in enumerate(map(int, answers.worst(index)), start=1):
-        creator, video = answers.maker(clip), play.clips.names[clip]
+        creator, video = answers.creator(clip), answer_table.clips.names[clip]
         page = f"{get_entrant_page_name('creator', creator)}.html"
         info = season.clips.get(video)
-        can_play = info is not None and info.player is not None
-        anchor = f"clip-{clip}" if can_play else build_heat_map_cell_anchor(condition_id, name)
+        has_player = info is not None and info.player is not None
+        anchor = f"clip-{clip}" if has_player else build_heat_map_cell_anchor(condition_id, name)
         truth = "real" if creator == REAL else f"generated by {creator}"
-        if creator != REAL and answers.truth[clip] == SAID_REAL:  # a control
+        if creator != REAL and answers.truth[clip] == ANSWERED_REAL:  # a control
             truth = f"real, {creator}"
         cells = [
             build_count_cell(rank),
@@ -380,7 +385,7 @@ def _build_mistake_table(
     columns.append(BoardTableColumn(title="Others right"))
     if reasons:
         columns.append(BoardTableColumn(title="In its words", numbers=False))
-    caption = f"Answers of {name} that are not right, {play.condition}"
+    caption = f"Answers of {name} that are not right, {answer_table.condition}"
     return build_report_table(caption, columns, rows, file=file)
 
 
@@ -396,7 +401,7 @@ def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> Rep
                     BoardTableCell(text=cell.creator, link=f"{page}#{anchor}"),
                     BoardTableCell(text=board.condition),
                     build_estimate_cell(cell.caught, notes),
-                    build_count_cell(cell.n_asked),
+                    build_count_cell(cell.n_sent),
                     build_count_cell(cell.n_silent),
                 )
                 rows.append(cells)

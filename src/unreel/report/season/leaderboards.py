@@ -131,7 +131,7 @@ def read_season_leaderboards(folder: SeasonFolder, *, resamples: int) -> SeasonP
             )
             for answers, preferences in iter_pair_answers_and_leaderboards(folder)
         )
-        return SeasonPageData(name=entrants.season, plays=(), leaderboards=boards)
+        return SeasonPageData(name=entrants.season, answer_tables=(), leaderboards=boards)
     answer_tables, leaderboards = zip(
         *iter_season_leaderboards(folder, resamples=resamples), strict=True
     )
@@ -141,7 +141,7 @@ def read_season_leaderboards(folder: SeasonFolder, *, resamples: int) -> SeasonP
     rows = (*answer_tables[0].clips.creators, *answer_tables[0].clips.controls)
     return SeasonPageData(
         name=entrants.season,
-        plays=answer_tables,
+        answer_tables=answer_tables,
         leaderboards=leaderboards,
         retired=reviewers.union(
             row for row in rows if any(is_leaderboard_row_of_entrant(row, title) for title in gone)
@@ -151,7 +151,7 @@ def read_season_leaderboards(folder: SeasonFolder, *, resamples: int) -> SeasonP
 
 _NAMED = 3
 """Maximum number of named opponents in a text; the others are counted."""
-_MOST_PAIRS = 20
+_MAX_PAIRS = 20
 """Maximum number of entrants that are compared on the page; the file has all."""
 _COIN: Mapping[Side, str] = {
     "reviewer": " and that are above the coin, with an interval of balanced accuracy above 50 %",
@@ -207,9 +207,9 @@ def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPa
     )
     extras = []
     ranked = [row for row in entrants if row.rank is not None]
-    compared = ranked[:_MOST_PAIRS]
+    compared = ranked[:_MAX_PAIRS]
     if any(row.above for row in compared):
-        shares = (
+        win_rate_rows = (
             (
                 build_season_entrant_cell(row, side),
                 *(build_percent_cell(row.above.get(column.name)) for column in compared),
@@ -221,7 +221,9 @@ def build_season_board_panel(board: SeasonConditionBoard, side: Side) -> BoardPa
             f"Share of resamples in which the {side} of a row is above that of a column: {first}"
         )
         columns = (side.capitalize(), *(row.name for row in compared))
-        extras.append(("Pairwise comparisons", (build_report_table(caption, columns, shares),)))
+        extras.append(
+            ("Pairwise comparisons", (build_report_table(caption, columns, win_rate_rows),))
+        )
     if others := [get_metric_definition(name) for name in list_other_metrics(side, entrants)]:
         table = _build_metric_table(f"Further metrics of {side}s", entrants, side, others)
         extras.append(("More metrics", (table,)))

@@ -17,7 +17,7 @@ from unreel.pages.player import PlayerSpec
 from unreel.protocols.metric_definitions import Better, MetricDefinition
 
 Side = Literal["reviewer", "creator"]
-SIDES: tuple[Side, ...] = ("reviewer", "creator")
+ENTRANT_KINDS: tuple[Side, ...] = ("reviewer", "creator")
 _LEADING = ("accuracy", "caught", "false-alarms", "said-real", "fakeness", "called-generated")
 """Metrics in the main table besides those of the skill model; others are in a collapsed section."""
 _BETTER: dict[str, Better] = {"high": "more", "low": "less", "neither": "neither"}
@@ -29,9 +29,9 @@ _NO_END = (-math.inf, math.inf)
 def get_ranking_metric(side: Side, rows: Sequence[LeaderboardRow]) -> str:
     """Return the name of the metric that ranks the leaderboard; for pairs of clips, the first metric."""
     known = (
-        leaderboard_metrics.REVIEWER_FIGURES
+        leaderboard_metrics.REVIEWER_METRICS
         if side == "reviewer"
-        else leaderboard_metrics.CREATOR_FIGURES
+        else leaderboard_metrics.CREATOR_METRICS
     )
     decides = next(metric.name for metric in known.values() if metric.decides)
     measured = _list_metric_names(rows)
@@ -128,17 +128,17 @@ class SeasonClipDetails:
 class SeasonPageData:
     """Data of the pages of a season: answers and leaderboards, one item per condition in the same order.
 
-    A season of pairs has no `plays`, because it shows no single clips.
+    A season of pairs has no `answer_tables`, because it shows no single clips.
     """
 
     name: str
     facts: tuple[tuple[str, str], ...] = ()
     """Benchmark, digest, protocol and seed, which a rerun needs, as terms and texts."""
-    plays: tuple[SeasonAnswerTable, ...]
+    answer_tables: tuple[SeasonAnswerTable, ...]
     leaderboards: tuple[SeasonLeaderboard, ...]
     clips: Mapping[str, SeasonClipDetails] = field(default_factory=dict)
     """Properties by clip name; other clips have only answers."""
-    unmade: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    creation_failures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Reason of each failed clip, by creator and scene."""
     words: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """Reason that a reviewer gave, by condition, reviewer and clip."""
@@ -154,10 +154,10 @@ class SeasonPageData:
     """Whether pages show single clips; false for pairs."""
 
     def __post_init__(self) -> None:
-        played = [answers.condition for answers in self.plays]
+        played = [answers.condition for answers in self.answer_tables]
         if played and played != [board.condition for board in self.leaderboards]:
             raise InvalidValueError(
-                "a season needs standings for each of its plays, in their order. Rank each play once"
+                "a season must have one leaderboard for each answer table, in the same order"
             )
 
     def entrants(self) -> dict[tuple[str, str], list[LeaderboardRow]]:

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
-from unreel.arena.answers.answer_table import NOBODY, SAID_GENERATED, SAID_REAL, SeasonAnswerTable
+from unreel.arena.answers.answer_table import (
+    ANSWERED_GENERATED,
+    ANSWERED_REAL,
+    NOBODY,
+    SeasonAnswerTable,
+)
 from unreel.arena.answers.season_answers import encode_answer_label, read_reviewer_answers
 from unreel.arena.boards.ablations import measure_ablation_effects, measure_reviewer_biases
 from unreel.arena.run.question_plan import read_question_plan, sum_season_cost_usd
@@ -115,14 +120,14 @@ def read_season_page_data(
     return SeasonPageData(
         name=boards.name,
         facts=facts,
-        plays=boards.plays,
+        answer_tables=boards.answer_tables,
         leaderboards=boards.leaderboards,
         clips=dict(_iter_clip_details(folder, entrants, rows, show)) if shows_clips else {},
-        unmade=failures,
-        words=_read_reviewer_reasons(folder, entrants, boards.plays),
-        ablations=measure_ablation_effects(boards.plays, knobs=recipe.knobs),
+        creation_failures=failures,
+        words=_read_reviewer_reasons(folder, entrants, boards.answer_tables),
+        ablations=measure_ablation_effects(boards.answer_tables, knobs=recipe.knobs),
         leanings=tuple(
-            bias for answers in boards.plays for bias in measure_reviewer_biases(answers)
+            bias for answers in boards.answer_tables for bias in measure_reviewer_biases(answers)
         ),
         notes=tuple(iter_absence_notes(entrants)),
         plan=tuple(_iter_plan_facts(folder, entrants, recipe)),
@@ -172,8 +177,8 @@ def _get_clip_key(row: Mapping[str, Any], titles: Mapping[str, str]) -> tuple[st
     """Return the creator, as named on the leaderboard, and the scene of a generated clip."""
     creator = titles.get(row["name"]) or str(row["creator"])
     is_control = row["side"] == ClipClass.CONTROL.value
-    maker = creator if is_control else f"{creator}/{row['setting']}"
-    return maker, str(row["scene"])
+    source = creator if is_control else f"{creator}/{row['setting']}"
+    return source, str(row["scene"])
 
 
 def _format_parameters(parameters: str | None) -> str:
@@ -201,7 +206,7 @@ def _read_reviewer_reasons(
             for planned, row, answer in read_reviewer_answers(
                 folder, reviewer, answers.condition, settings
             ):
-                right = SAID_GENERATED if truth.get(planned.name) else SAID_REAL
+                right = ANSWERED_GENERATED if truth.get(planned.name) else ANSWERED_REAL
                 if encode_answer_label(answer) != right and isinstance(row["text"], str):
                     reasons[answers.condition, titles[reviewer.name], planned.name] = (
                         shorten_reason(row["text"])

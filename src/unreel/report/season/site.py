@@ -40,8 +40,8 @@ from unreel.report.season.leaderboards import (
     iter_ablation_panels,
 )
 from unreel.report.season.page_data import (
+    ENTRANT_KINDS,
     PAGES,
-    SIDES,
     SeasonPageData,
     Side,
     build_metric_definitions,
@@ -75,7 +75,7 @@ def build_entrant_json(season: SeasonPageData, side: str, name: str) -> dict[str
         for row in get_leaderboard_side_rows(board, side):
             if row.name == name:
                 cells = [cell for cell in board.cells if getattr(cell, side) == name]
-                result = {"condition": board.condition, **_build_standing_json(row)}
+                result = {"condition": board.condition, **_build_row_json(row)}
                 conditions.append(result | {"cells": [_build_cell_json(cell) for cell in cells]})
     return _build_season_json(season) | {"side": side, "name": name, "conditions": conditions}
 
@@ -111,12 +111,12 @@ def _build_board_json(leaderboard: SeasonLeaderboard) -> dict[str, Any]:
         "n_scenes": leaderboard.n_scenes,
         "n_resamples": leaderboard.n_resamples,
         "figures": {name: get_metric_definition(name).meaning for name in names},
-        "reviewers": [_build_standing_json(row) for row in leaderboard.reviewers],
-        "creators": [_build_standing_json(row) for row in leaderboard.creators],
+        "reviewers": [_build_row_json(row) for row in leaderboard.reviewers],
+        "creators": [_build_row_json(row) for row in leaderboard.creators],
     }
 
 
-def _build_standing_json(row: LeaderboardRow) -> dict[str, Any]:
+def _build_row_json(row: LeaderboardRow) -> dict[str, Any]:
     side = "reviewer" if row.kind in {"reviewer", "floor"} else "creator"
     return {
         "name": row.name,
@@ -135,7 +135,7 @@ def _build_cell_json(cell: ReviewerCreatorCell) -> dict[str, Any]:
         "reviewer": cell.reviewer,
         "creator": cell.creator,
         "caught": build_estimate_json(cell.caught),
-        "n_asked": cell.n_asked,
+        "n_asked": cell.n_sent,
         "n_silent": cell.n_silent,
     }
 
@@ -222,7 +222,8 @@ class WrittenSeasonSite:
 def write_season_site(season: SeasonPageData, out: Path) -> WrittenSeasonSite:
     """Write the pages of `season` to the folder `out`; no question is sent."""
     by_id = {
-        f"c{number}": index_answers_by_clip(answers) for number, answers in enumerate(season.plays)
+        f"c{number}": index_answers_by_clip(answers)
+        for number, answers in enumerate(season.answer_tables)
     }
     files = _build_entrant_files(season, by_id) | {
         "standings.json": format_strict_json(build_standings_json(season)),
@@ -232,12 +233,12 @@ def write_season_site(season: SeasonPageData, out: Path) -> WrittenSeasonSite:
     folder = OutputDirectory(out, published=True)
     replace_report_files(folder, {**files, **tables}, (PAGES, TABLES, BADGES), _OURS)
     page = folder.write(PAGE, index.encode())
-    sides = [side for side, _ in season.entrants()]
+    kinds = [side for side, _ in season.entrants()]
     return WrittenSeasonSite(
         page=page,
         size_bytes=page.stat().st_size,
-        n_reviewers=sides.count("reviewer"),
-        n_creators=sides.count("creator"),
+        n_reviewers=kinds.count("reviewer"),
+        n_creators=kinds.count("creator"),
         n_files=len(files) + len(tables) + 1,
     )
 
@@ -254,7 +255,7 @@ def _build_entrant_files(
     if season.shows_clips:
         files |= build_entrant_page_files(season, build_creator_page(season, by_id, REAL))
     first = season.leaderboards[0]
-    for side in SIDES:
+    for side in ENTRANT_KINDS:
         board = get_leaderboard_side_rows(first, side)
         for row in board:
             badge = format_rank_badge(season.name, row, board, side)
@@ -283,8 +284,8 @@ def _build_index_page(season: SeasonPageData) -> tuple[str, dict[str, str]]:
         ],
         names={
             "id": "season",
-            "figures": build_metric_definitions(
-                metric.metric for table in tables for metric in table.figures
+            "metrics": build_metric_definitions(
+                metric.metric for table in tables for metric in table.metrics
             ),
         },
         changes=changes,
@@ -325,7 +326,9 @@ def _build_condition_section(season: SeasonPageData, number: int) -> ConditionPa
         id=board.id,
         title=leaderboards.condition,
         basis=basis,
-        panels=tuple(add_table_file_names(build_season_board_panel(board, side)) for side in SIDES),
+        panels=tuple(
+            add_table_file_names(build_season_board_panel(board, side)) for side in ENTRANT_KINDS
+        ),
         heat=build_detection_heat_map(board),
     )
 
@@ -337,5 +340,5 @@ def _iter_summary_tiles(season: SeasonPageData) -> Iterator[tuple[str, str]]:
             word = "baseline" if kind == "floor" else kind
             yield f"{count:,}", f"{word}{'' if count == 1 else 's'}"
     yield f"{season.leaderboards[0].n_scenes:,}", "scenes"
-    if season.plays:
-        yield f"{sum(len(answers.said) for answers in season.plays):,}", "answers"
+    if season.answer_tables:
+        yield f"{sum(len(answers.answer_codes) for answers in season.answer_tables):,}", "answers"

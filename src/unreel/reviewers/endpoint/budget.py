@@ -88,6 +88,13 @@ class TokenPrice:
         )
         return paid / MILLION
 
+    def halve(self) -> "TokenPrice":
+        """Return half of the price, which questions in batches cost."""
+        return TokenPrice(
+            input_usd_per_million=self.input_usd_per_million / 2,
+            output_usd_per_million=self.output_usd_per_million / 2,
+        )
+
 
 def read_token_prices(path: Path) -> Mapping[str, TokenPrice]:
     """Read prices by model name (`provider/name`) from a TOML file; unknown keys are rejected."""

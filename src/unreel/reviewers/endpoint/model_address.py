@@ -27,11 +27,16 @@ class ModelProvider:
     needs_key: bool = True
     """Whether an API key is required; a self-hosted server may accept requests without one."""
     length_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    has_batches: bool = False
+    """Whether the provider answers files of questions at half the price, with OpenAI's batch API."""
 
 
 PROVIDERS: Mapping[str, ModelProvider] = {
     "openai": ModelProvider(
-        "https://api.openai.com/v1", "OPENAI_API_KEY", length_field="max_completion_tokens"
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        length_field="max_completion_tokens",
+        has_batches=True,
     ),
     "anthropic": ModelProvider("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
     "azure": ModelProvider(None, "AZURE_OPENAI_API_KEY", length_field="max_completion_tokens"),

@@ -5,9 +5,9 @@ from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
-from unreel.core.answer import Reply
+from unreel.core.answer import Reply, Usage
 from unreel.core.errors import InvalidSettingError
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.retry import RetryPolicy
@@ -157,11 +157,19 @@ def format_endpoint_model_name(model: str, io_format: ModelIOFormat) -> str:
     return f"{name}?{label}" if label else name
 
 
+class QuestionClient(Protocol):
+    """Interface that asks one question, given as the body of a chat request."""
+
+    async def ask(self, body: bytes, *, key: str, max_usage: Usage) -> Reply | Failure:
+        """Return the reply to `body`, or a failure; `key` is that of the question."""
+
+
 class EndpointReviewer:
     """Reviewer that asks a model behind a server, for concurrent requests within one event loop.
 
     The API key never appears in names, logs, answers or failures. `key_words` describe its source,
-    for the message if it is rejected. `seed` is that of the backoff between attempts.
+    for the message if it is rejected. `seed` is that of the backoff between attempts. `client` asks
+    instead of one for the server itself.
     """
 
     def __init__(
@@ -173,6 +181,7 @@ class EndpointReviewer:
         io_format: ModelIOFormat = ModelIOFormat(),  # noqa: B008  frozen
         limits: EndpointLimits = EndpointLimits(),  # noqa: B008  frozen
         seed: int = 0,
+        client: QuestionClient | None = None,
     ) -> None:
         address = parse_model_address(model)
         if api_key and not address.server.keeps_secrets:
@@ -226,7 +235,7 @@ class EndpointReviewer:
         self._transport = HttpTransport(
             address, api_key=api_key, max_connections=limits.max_connections, cap_bytes=REPLY_BYTES
         )
-        self._asker = ModelServerClient(
+        self._asker: QuestionClient = client or ModelServerClient(
             self._transport,
             limiter=ConcurrencyLimiter(max_connections=limits.max_connections),
             retry_policy=limits.patience,

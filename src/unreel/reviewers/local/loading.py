@@ -115,6 +115,8 @@ def _list_grid_rows(grids: torch.Tensor | None) -> list[list[int]]:
     return [] if grids is None else grids.tolist()
 
 
+_HEAD = "lm_head.weight"
+"""Output weights, which transformers initialises at random if they are missing and not tied to the input."""
 _UNREADABLE = (ImportError, KeyError, OSError, RuntimeError, SafetensorError, TypeError, ValueError)
 
 
@@ -166,7 +168,9 @@ def _load_full_model(folder: Path, dtype: torch.dtype) -> Any:
         raise UnreadableSourceError(
             str(folder),
             f"the weights lack {len(absent)} parts of the model, among them {absent[0]}",
-            "Write the whole checkpoint, or name its base for an adapter",
+            "Set tie_word_embeddings to true in its config.json if its owner ties them"
+            if absent == [_HEAD]
+            else "Write the whole checkpoint, or name its base for an adapter",
         )
     defaults = model.generation_config
     model.generation_config = GenerationConfig(

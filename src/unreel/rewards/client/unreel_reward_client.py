@@ -163,7 +163,7 @@ class RewardClient:
         except (ValueError, TypeError, KeyError) as error:
             raise RewardClientError(
                 "unreadable",
-                f"the reply of {self.url} is no reply of a reward service: {error!r}",
+                f"{self.url} did not reply as a reward service: {error!r}",
                 retry_s=0.0,
             ) from error
         return {item.position: _read_result(results.get(str(item.position))) for item in items}

@@ -32,7 +32,7 @@ from unreel.stats.sequential_tests import (
     estimate_trend_interval,
 )
 
-_LEAST_STEPS = 3
+_MIN_STEPS = 3
 
 
 def evaluate_guards_on_log(
@@ -68,7 +68,7 @@ def evaluate_held_out_guard(
     also if the held-out reward does not fall.
     """
     paired = [step for step in steps if step.n_paired]
-    if len(paired) < _LEAST_STEPS:
+    if len(paired) < _MIN_STEPS:
         why = "fewer than 3 complete steps have trained and held-out rewards"
         return build_unmeasured_guard_result("held-out", why, limits, n_steps=len(paired))
     value = np.array([step.value for step in paired], np.float64)
@@ -76,7 +76,7 @@ def evaluate_held_out_guard(
 
     def weigh(part: slice) -> Array:
         rise = part.step or 1  # in reverse order, a rise is a fall
-        falls = compute_trend_evidence(held_out[part], -rise, least=limits.held_out_fall)
+        falls = compute_trend_evidence(held_out[part], -rise, min_change=limits.held_out_fall)
         return np.minimum(compute_trend_evidence(value[part], rise), falls)
 
     return build_guard_result(
@@ -98,7 +98,7 @@ def evaluate_drift_guard(
     """Evaluate a drift guard: alarm if the mean of a clip fact moves away from the first steps."""
     measured = [step for step in steps if guard in step.facts]
     first, later = measured[: limits.reference_steps], measured[limits.reference_steps :]
-    if len(later) < _LEAST_STEPS:
+    if len(later) < _MIN_STEPS:
         why = f"fewer than 3 complete steps after the first {limits.reference_steps}"
         return build_unmeasured_guard_result(guard, why, limits, n_steps=len(measured))
     mean, sd = _pool_fact_summaries([step.facts[guard] for step in first])

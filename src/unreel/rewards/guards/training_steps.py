@@ -30,7 +30,7 @@ FACTS = {
 clips do not give an infinite drift."""
 BLOCK_ROWS = 64
 """Number of rows per step in a log whose rows name no step."""
-_LEAST_GROUP = 2
+_MIN_GROUP_SIZE = 2
 _OPEN_STEPS = 4
 """Number of newest steps that may still get rows, and facts that a service logs after the reply."""
 _JUDGED = r"(?:video|clip|footage|movie|film|image|picture|scene)"
@@ -88,7 +88,7 @@ def summarise_training_step(step: int, rows: Sequence[LogRow]) -> TrainingStepSu
     for row, value in zip(items, values, strict=True):
         if value is not None:
             groups.setdefault(row.get("group"), []).append(value)
-    large = [group for group in groups.values() if len(group) >= _LEAST_GROUP]
+    large = [group for group in groups.values() if len(group) >= _MIN_GROUP_SIZE]
     facts = [row.get("facts") or {} for row in items]
     texts = [text for each in facts if isinstance(text := each.get("text"), str)]
     prints = [text for each in facts if isinstance(text := each.get("fingerprint"), str)]
@@ -131,8 +131,8 @@ def count_duplicate_clips(fingerprints: Sequence[str]) -> int:
     n_repeats = 0
     for index in range(1, len(hashes)):
         earlier = hashes[:index]
-        apart = np.bitwise_count(earlier ^ hashes[index]).sum(axis=-1, dtype=np.uint16)
-        n_repeats += bool((np.median(apart, axis=-1) <= MAX_BITS).any())
+        distances = np.bitwise_count(earlier ^ hashes[index]).sum(axis=-1, dtype=np.uint16)
+        n_repeats += bool((np.median(distances, axis=-1) <= MAX_BITS).any())
     return n_repeats
 
 

@@ -193,12 +193,12 @@ def _add_body_schemas(app: FastAPI) -> None:
 
 
 async def read_reward_request(
-    request: Request, most: int, settings: RewardServiceSettings
+    request: Request, max_items: int, settings: RewardServiceSettings
 ) -> tuple[list[RewardRequestItem], float]:
     """Read the items of a scoring request, and the remaining seconds until its deadline.
 
     Raises:
-        RequestRefusedError: The body is no valid request, or it has more than `most` items.
+        RequestRefusedError: The body is not a valid request, or has more than `max_items` items.
     """
     uploads: dict[str, bytes] = {}
     content_type = request.headers.get("content-type", "")
@@ -211,9 +211,9 @@ async def read_reward_request(
     body = await request.body()
     try:
         if kind == "multipart/form-data":
-            uploads = parse_multipart_body(body, content_type, most=most + 1)
+            uploads = parse_multipart_body(body, content_type, max_parts=max_items + 1)
             body = uploads.pop("request", b"")
-        read = partial(_parse_request_items, body, uploads, most, settings)
+        read = partial(_parse_request_items, body, uploads, max_items, settings)
         # Only long documents, with clips in base64, are parsed in a thread.
         batch, items = read() if len(body) < _SMALL else await asyncio.to_thread(read)
     except InvalidValueError as error:
@@ -223,10 +223,10 @@ async def read_reward_request(
 
 
 def _parse_request_items(
-    body: bytes, uploads: Mapping[str, bytes], most: int, settings: RewardServiceSettings
+    body: bytes, uploads: Mapping[str, bytes], max_items: int, settings: RewardServiceSettings
 ) -> tuple[BatchRequest, list[RewardRequestItem]]:
     batch = parse_request_body(BatchRequest, body)
-    require_max_items(len(batch.items), most)
+    require_max_items(len(batch.items), max_items)
     items = []
     for item in batch.items:
         video = _parse_video_source(item.video, uploads)

@@ -86,9 +86,9 @@ def _is_local_host(host: str | None) -> bool:
         return False
 
 
-def require_max_items(n_items: int, most: int) -> None:
-    """Raise `RequestRefusedError` for more than `most` items in one request."""
-    if n_items > most:
+def require_max_items(n_items: int, max_items: int) -> None:
+    """Raise `RequestRefusedError` for more than `max_items` items in one request."""
+    if n_items > max_items:
         raise InvalidRequestError(
-            f"{n_items} items; at most {most} are accepted. Send fewer at a time"
+            f"{n_items} items; at most {max_items} are accepted. Send fewer at a time"
         )

@@ -30,7 +30,7 @@ from unreel.rewards.service.settings import RewardServiceSettings
 Frames = NDArray[np.uint8]
 _COLOURS = 3
 _DIMENSIONS = 4
-_MOST_FRAMES = 2000
+_MAX_FRAMES = 2000
 _LONGEST_SIDE = 4096
 _FASTEST = 240
 _HEADER = 10_000
@@ -64,9 +64,9 @@ class FrameArray:
 
     def __post_init__(self) -> None:
         n_frames, height, width, colours = self.frames.shape
-        fits = 1 <= n_frames <= _MOST_FRAMES and min(height, width) > 1 and colours == _COLOURS
+        fits = 1 <= n_frames <= _MAX_FRAMES and min(height, width) > 1 and colours == _COLOURS
         if not fits or max(height, width) > _LONGEST_SIDE:
-            raise InvalidValueError(f"an array of shape {self.frames.shape} is no clip. {_FORM}")
+            raise InvalidValueError(f"array of shape {self.frames.shape} is not a clip. {_FORM}")
         if not 0 < self.fps <= _FASTEST:
             raise InvalidValueError(
                 f"fps must be above 0 and at most {_FASTEST}, got {float(self.fps)}. Give the true rate"
@@ -191,16 +191,16 @@ def load_media_source(
 
 
 def _read_allowed_path(path: str, settings: RewardServiceSettings) -> bytes:
-    most = settings.max_clip_bytes
+    max_bytes = settings.max_clip_bytes
     for root in settings.roots:
         try:
             name = (root / path).relative_to(root).as_posix()
             with OutputDirectory(root).read(name) as file:
-                data = file.read(most + 1)
+                data = file.read(max_bytes + 1)
         except (InvalidValueError, UnsafeTargetError, OSError, ValueError):
             continue  # outside this root, behind a symbolic link, or missing
-        if len(data) > most:
-            raise MediaError(FailureReason.TOO_LARGE, f"more than {most} bytes")
+        if len(data) > max_bytes:
+            raise MediaError(FailureReason.TOO_LARGE, f"more than {max_bytes} bytes")
         return data
     raise MediaError(FailureReason.NOT_A_FILE, "no file below an allowed root")
 
@@ -214,21 +214,21 @@ def _fetch_clip_bytes(url: str, settings: RewardServiceSettings) -> bytes:
     return file.getvalue()
 
 
-def parse_multipart_body(body: bytes, content_type: str, *, most: int) -> dict[str, bytes]:
+def parse_multipart_body(body: bytes, content_type: str, *, max_parts: int) -> dict[str, bytes]:
     """Parse a `multipart/form-data` body, and return the content of each part by its name.
 
     The body is in memory and bounded, so that one search is enough; a general parser would take most
     of the time of a request.
 
     Raises:
-        InvalidValueError: The body is no `multipart/form-data`, or it has more than `most` parts.
+        InvalidValueError: The body is not `multipart/form-data`, or has more than `max_parts` parts.
     """
     header = Message()
     header["content-type"] = content_type
     boundary = f"--{header.get_boundary('')}".encode("latin-1", "replace")
     parts: dict[str, bytes] = {}
     start = body.find(boundary) + len(boundary)
-    while body[start : start + 2] == b"\r\n" and len(parts) <= most:
+    while body[start : start + 2] == b"\r\n" and len(parts) <= max_parts:
         end = body.find(b"\r\n" + boundary, start)
         head = body.find(b"\r\n\r\n", start, max(0, end))
         name = _PART_NAME.search(body, start, max(0, head))
@@ -236,9 +236,9 @@ def parse_multipart_body(body: bytes, content_type: str, *, most: int) -> dict[s
             break
         parts[name[1].decode("utf-8", "replace")] = body[head + 4 : end]
         start = end + 2 + len(boundary)
-    if body[start : start + 2] != b"--" or len(parts) > most or boundary == b"--":
+    if body[start : start + 2] != b"--" or len(parts) > max_parts or boundary == b"--":
         raise InvalidValueError(
-            f"the body is no multipart/form-data of at most {most} parts with names"
+            f"body must be multipart/form-data of at most {max_parts} named parts"
         )
     return parts
 
@@ -253,7 +253,7 @@ def decode_base64(text: str, what: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidValueError(
-            f"{what} is no base64 ({error}). Encode the bytes with standard base64"
+            f"{what} is not base64 ({error}). Encode the bytes with standard base64"
         ) from None
 
 
@@ -261,13 +261,13 @@ def parse_frame_array(data: bytes, fps: float) -> FrameArray:
     """Parse the frames in an npy or safetensors file, without running code from it.
 
     Raises:
-        InvalidValueError: The data are neither npy nor safetensors, or they are no uint8 frames.
+        InvalidValueError: The data are neither npy nor safetensors, or not uint8 frames.
     """
     try:
         frames = _read_npy(data) if data.startswith(b"\x93NUMPY") else _read_safetensors(data)
     except Exception as error:  # noqa: BLE001  a damaged document raises errors of many kinds
         raise InvalidValueError(
-            f"the array is no npy or safetensors document ({error}). {_FORM}"
+            f"the array is neither an npy nor a safetensors document ({error}). {_FORM}"
         ) from None
     return build_frame_array(frames, fps)
 
@@ -280,7 +280,7 @@ def build_frame_array(array: Frames, fps: float) -> FrameArray:
     """
     if array.dtype != np.uint8 or array.ndim != _DIMENSIONS or not math.isfinite(fps):
         raise InvalidValueError(
-            f"an array of {array.dtype} with {array.ndim} dimensions is no clip. {_FORM}"
+            f"array of {array.dtype} with {array.ndim} dimensions is not a clip. {_FORM}"
         )
     last = array.transpose(0, 2, 3, 1) if array.shape[1] == _COLOURS else array
     return FrameArray(last, Fraction(fps).limit_denominator(60_060))

@@ -102,7 +102,7 @@ class RewardService:
         self.metrics = RewardServiceMetrics()
         for name, text, read in (
             ("pending", "Clips that are being scored.", lambda: self.n_pending),
-            ("questions", "Questions sent.", lambda: self.n_asked),
+            ("questions", "Questions sent.", lambda: self.n_questions),
             ("interrupted", "Claims of ended processes.", lambda: self._store.n_interrupted),
         ):
             gauge = Gauge(f"unreel_reward_{name}", text, registry=self.metrics.registry)
@@ -143,10 +143,10 @@ class RewardService:
         return len(self._under_way) + len(self._background)
 
     @property
-    def n_asked(self) -> int:
+    def n_questions(self) -> int:
         """Return the number of questions that were sent to reviewers."""
-        held_out = self._held_out.n_asked if self._held_out else 0
-        return self._model.n_asked + held_out
+        held_out = self._held_out.n_questions if self._held_out else 0
+        return self._model.n_questions + held_out
 
     async def score(
         self,
@@ -167,7 +167,7 @@ class RewardService:
         until_s = self._compute_deadline(deadline_s)
         admission = self._limiter.admit(token, len(items), work)
         with admission, self.metrics.seconds.time():
-            self._require_room(len(items))
+            self._require_capacity(len(items))
             results = await asyncio.gather(*(self._score(item, until_s, work) for item in items))
         if self._log is not None:
             self._write_log(self._log, items, results)
@@ -196,7 +196,7 @@ class RewardService:
         """Compare all pairs of `items`, each in both orders; the arguments are those of `score`."""
         until_s, files = self._compute_deadline(deadline_s), ExitStack()
         with self._limiter.admit(token, len(items), work):
-            self._require_room(len(items))
+            self._require_capacity(len(items))
             try:
                 placing = (self._place(item, files, until_s, work) for item in items)
                 clips = await asyncio.gather(*placing)
@@ -241,7 +241,7 @@ class RewardService:
     def _compute_deadline(self, deadline_s: float) -> float:
         return asyncio.get_running_loop().time() + min(deadline_s, self.settings.deadline_s)
 
-    def _require_room(self, n_items: int) -> None:
+    def _require_capacity(self, n_items: int) -> None:
         if self.n_pending + n_items > self.settings.max_pending:
             raise build_overload_refusal(f"{self.n_pending} clips are being scored. Retry later")
 

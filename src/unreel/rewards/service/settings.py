@@ -85,7 +85,7 @@ class RewardServiceSettings:
         guarded = {"--held-out": self.held_out, "--canaries": self.canaries}
         for setting, value in (guarded | {"--stop-on": self.stop_on}).items():
             if value and self.log is None:
-                raise InvalidSettingError(setting, "it needs a log", "Give --log FILE")
+                raise InvalidSettingError(setting, "requires --log", "Give --log FILE")
         for name in self.stop_on:
             if name not in {*MEANINGS, "any"}:
                 raise UnknownNameError("guard", name, [*MEANINGS, "any"])

@@ -39,7 +39,7 @@ OPERATIONS = frozenset(
     ]
 )
 _INVALID = 422
-_MOST_OPERATIONS = 4096
+_MAX_OPERATIONS = 4096
 _STILL_FPS = 1.0
 _UNICODE = re.compile("U[1-9][0-9]{0,5}")
 _CHARACTER_BYTES = 4
@@ -91,8 +91,8 @@ def read_restricted_pickle(data: bytes) -> Any:
     try:
         for number, (operation, argument, _) in enumerate(pickletools.genops(data)):
             # A large memo index takes as much memory as all indices below it.
-            is_large = operation.name == "LONG_BINPUT" and int(argument or 0) > _MOST_OPERATIONS
-            if operation.name not in OPERATIONS or is_large or number > _MOST_OPERATIONS:
+            is_large = operation.name == "LONG_BINPUT" and int(argument or 0) > _MAX_OPERATIONS
+            if operation.name not in OPERATIONS or is_large or number > _MAX_OPERATIONS:
                 raise pickle.UnpicklingError(f"the operation {operation.name} is not permitted")
         return RestrictedUnpickler(io.BytesIO(data)).load()
     except Exception as error:  # noqa: BLE001  a damaged pickle raises errors of many kinds
@@ -107,26 +107,26 @@ def parse_pickled_request(data: bytes) -> tuple[list[bytes], list[str | None]]:
     Without prompts, each picture gets `None`.
 
     Raises:
-        InvalidValueError: `images` is no list of bytes, or `prompts` is no list of text.
+        InvalidValueError: `images` is not a list of bytes, or `prompts` is not a list of text.
     """
     payload = read_restricted_pickle(data)
     images = payload.get("images") if isinstance(payload, dict) else None
     if not isinstance(images, list) or not all(isinstance(each, bytes) for each in images):
         raise InvalidValueError(
-            "`images` is no list of bytes. Send a dict with picture files as `images`"
+            "`images` is not a list of bytes. Send a dict with picture files as `images`"
         )
     prompts = payload.get("prompts", [None] * len(images))
     if isinstance(prompts, PickledArrayRecord):
         prompts = _parse_text_array(prompts)
     if not isinstance(prompts, list) or not all(isinstance(each, str | None) for each in prompts):
         raise InvalidValueError(
-            "`prompts` is no list of text. Send a list, or a NumPy array of text"
+            "`prompts` is not a list of text. Send a list, or a NumPy array of text"
         )
     return images, prompts
 
 
 def _parse_text_array(record: PickledArrayRecord) -> list[str] | None:
-    """Return the texts in the record of an array; `None` if it is no one-dimensional array of text."""
+    """Return the texts in the record of an array; `None` for other arrays than one-dimensional ones of text."""
     match record.state:
         case (
             _,

@@ -16,7 +16,7 @@ from unreel.media.picture import encode_jpeg, encode_png
 COLOURS = 3
 LENGTH_BYTES = 8
 _FORMATS = ("PNG", "JPEG")
-_MOST_PIXELS = 4096 * 4096
+_MAX_PIXELS = 4096 * 4096
 
 
 def decode_picture_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
@@ -30,7 +30,7 @@ def decode_picture_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
         except Exception as error:  # noqa: BLE001  Pillow raises errors of many kinds
             raise MediaError(
                 FailureReason.UNDECODABLE,
-                f"a frame is no readable PNG or JPEG: {type(error).__name__}: {error}"[:300],
+                f"a frame is not a readable PNG or JPEG: {type(error).__name__}: {error}"[:300],
             ) from None
     return TaskReplyPayload({})
 
@@ -38,7 +38,7 @@ def decode_picture_bundle(file: BinaryIO, _request: Mapping[str, Any]) -> Parts:
 def _decode_picture(data: bytes) -> TaskReplyPayload:
     with Image.open(io.BytesIO(data), formats=_FORMATS) as picture:
         width, height = picture.size
-        if width * height > _MOST_PIXELS:
+        if width * height > _MAX_PIXELS:
             raise MediaError(FailureReason.TOO_MANY_PIXELS, f"a frame of {width} x {height} pixels")
         pixels = picture.convert("RGB").tobytes()
     return TaskReplyPayload({"width": width, "height": height}, (pixels,))

@@ -98,7 +98,7 @@ class PictureListScorer:
 
     def _decode(self, pictures: Sequence[bytes]) -> Frames:
         """Decode picture files of one size, and return their pixels (T, H, W, 3)."""
-        most = self._service.settings.max_request_bytes
+        max_bytes = self._service.settings.max_request_bytes
         bundle = b"".join(len(each).to_bytes(LENGTH_BYTES, "little") + each for each in pictures)
         frames: list[Frames] = []
 
@@ -106,10 +106,10 @@ class PictureListScorer:
             shape = int(payload.header["height"]), int(payload.header["width"]), COLOURS
             if len(frames) >= len(pictures) or (frames and frames[0].shape != shape):
                 raise MediaError(FailureReason.UNDECODABLE, "the frames differ in size")
-            if len(pictures) * math.prod(shape) > most:
+            if len(pictures) * math.prod(shape) > max_bytes:
                 raise MediaError(
                     FailureReason.TOO_LARGE,
-                    f"{len(pictures)} frames have more than {most} bytes of pixels",
+                    f"{len(pictures)} frames have more than {max_bytes} bytes of pixels",
                 )
             frames.append(np.frombuffer(payload.blobs[0], np.uint8).reshape(shape))
 

@@ -227,7 +227,7 @@ def open_input_sizer(recipe: TrainRecipe) -> ModelInputSizer:
         from unreel.reviewers.local.encoder import RequestEncoder
 
         try:
-            return ProcessorInputSizer(RequestEncoder(folder, recipe.taught), folder)
+            return ProcessorInputSizer(RequestEncoder(folder, recipe.input_spec), folder)
         except InvalidSettingError:
             pass  # a folder without a processor: the rule of the family is used
     return FamilyRuleInputSizer(recipe.model.family, recipe.input)

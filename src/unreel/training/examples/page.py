@@ -37,7 +37,7 @@ from unreel.training.recipe import TrainRecipe
 
 PAGE = "examples.html"
 _QUALITY = 85
-_MOST_FRAMES = 16
+_MAX_FRAMES = 16
 """Maximum number of frames of a clip on the page."""
 
 
@@ -100,13 +100,13 @@ def write_examples_page(
     *,
     loader: ClipInputLoader,
     sizer: ModelInputSizer,
-    most: int,
+    limit: int,
     out: Path,
 ) -> list[TrainingExamplePageItem]:
     """Write the page of training examples to the folder `out`, and return the examples on it."""
     pages = [
         _build_page_example(example, side, loader=loader, sizer=sizer)
-        for example, side in choose_page_examples(examples, limit=most, seed=recipe.seed)
+        for example, side in choose_page_examples(examples, limit=limit, seed=recipe.seed)
     ]
     body = render_template(
         "unreel.training.examples:examples.html",
@@ -114,7 +114,7 @@ def write_examples_page(
         examples=examples,
         view=sizer.description,
         shown=pages,
-        most_frames=_MOST_FRAMES,
+        most_frames=_MAX_FRAMES,
     )
     page = build_html_page(
         title=f"{sanitise_line(recipe.name)}: examples",
@@ -169,8 +169,8 @@ def _iter_example_pictures(
 ) -> Iterator[ExampleFrameImage]:
     box, from_s, to_s = _parse_target_box_and_span(example)
     frames = clip_input.frames
-    if len(frames) > _MOST_FRAMES:
-        frames = tuple(frames[i * len(frames) // _MOST_FRAMES] for i in range(_MOST_FRAMES))
+    if len(frames) > _MAX_FRAMES:
+        frames = tuple(frames[i * len(frames) // _MAX_FRAMES] for i in range(_MAX_FRAMES))
     for frame in frames:
         boxed = box is not None and from_s <= frame.at_s < to_s
         # This process encoded the JPEG itself, so it is safe to decode.

@@ -128,7 +128,7 @@ class TrainingClipCache:
         return LanceTable(StorageLocation(str(self.folder)) / f"{name}.lance", schema)
 
 
-_TOLD = 5
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,17 +167,17 @@ def find_training_leaks(
         by_clip |= {clip.id: example.name for clip in example.clips}
         if example.source:
             by_source.setdefault(example.source, example.name)
-    alike: dict[str, str] = {}
+    duplicates: dict[str, str] = {}
     for match in pairs:
         if match.first in by_clip:
-            alike.setdefault(match.second, by_clip[match.first])
+            duplicates.setdefault(match.second, by_clip[match.first])
         if match.second in by_clip:
-            alike.setdefault(match.first, by_clip[match.second])
+            duplicates.setdefault(match.first, by_clip[match.second])
     leaks = []
     for clip in unseen:
         ties = {
             "same bytes": by_clip.get(clip.clip.id),
-            "near-duplicate": alike.get(clip.clip.id),
+            "near-duplicate": duplicates.get(clip.clip.id),
             "same source": by_source.get(clip.source),
         }
         for kind, trained_name in ties.items():
@@ -195,8 +195,8 @@ def require_no_training_leaks(leaks: Sequence[TrainingLeak]) -> None:
     """Raise `InvalidSettingError` if a test clip is in the training data."""
     if not leaks:
         return
-    listed = "; ".join(map(str, leaks[:_TOLD]))
-    more = f"; and {len(leaks) - _TOLD} more" if len(leaks) > _TOLD else ""
+    listed = "; ".join(map(str, leaks[:_MAX_LISTED]))
+    more = f"; and {len(leaks) - _MAX_LISTED} more" if len(leaks) > _MAX_LISTED else ""
     raise InvalidSettingError(
         "holdout.benchmarks",
         f"{len(leaks)} test clips are also in the training data: {listed}{more}",
@@ -371,7 +371,7 @@ class _ExampleCollector:
 
     def __init__(self, recipe: TrainRecipe, cache: TrainingClipCache) -> None:
         self._recipe, self._cache = recipe, cache
-        self._asked: dict[Question, PlannedQuestion[Clip]] = {}
+        self._planned: dict[Question, PlannedQuestion[Clip]] = {}
         self.reasons: Counter[str] = Counter()
         self.first: list[Rejected] = []
         self._train: list[TrainingExample] = []
@@ -458,7 +458,7 @@ class _ExampleCollector:
     ) -> list[TrainingExample]:
         scope = QuestionScope(
             instrument=section.instrument.instrument,
-            conditions=(section.asked,),
+            conditions=(section.resolved_condition,),
             seed=self._recipe.seed,
         )
         probed = self._cache.find(benchmark, entries, cleaned=scope.shows_cleaned)
@@ -477,13 +477,13 @@ class _ExampleCollector:
     def _teach(self, index: int, planned: PlannedQuestion[Clip]) -> Iterator[TrainingExample]:
         """Yield an example per annotation row of the question; skip and count rows without answers."""
         question = planned.question
-        if question in self._asked:
-            before = self._asked[question]
+        if question in self._planned:
+            before = self._planned[question]
             more = "" if planned.truths == before.truths else " with another truth"
             reason = f"a duplicate question about the same bytes{more}. See {before.name}"
             self._leave(Rejected(planned.name, reason))
             return
-        self._asked[question] = planned
+        self._planned[question] = planned
         wording = get_protocol(question.instrument.protocol).wording
         parts = (str(question.instrument), str(question.condition))
         for row, truth in enumerate(planned.truths):

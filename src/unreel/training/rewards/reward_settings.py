@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
-from typing import Annotated, Any, Generic, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -25,30 +25,30 @@ def compute_box_closeness(box: Box | Unparsed, truth: TraceTruth) -> float | Non
 
 
 def compute_onset_closeness(
-    said_us: int | Unparsed, truth: TraceTruth, *, within: float
+    answer_us: int | Unparsed, truth: TraceTruth, *, within: float
 ) -> float | None:
     """Return how close the answer's onset is: 1 at the true onset, 0 from `within` clip lengths on.
 
     In between it decreases linearly. The result is `None` if the onset of the answer is unparsed or
     the truth has no onset.
     """
-    if isinstance(said_us, Unparsed) or truth.start_us is None:
+    if isinstance(answer_us, Unparsed) or truth.start_us is None:
         return None
-    return max(0.0, 1 - abs(said_us - truth.start_us) / (within * truth.duration_us))
+    return max(0.0, 1 - abs(answer_us - truth.start_us) / (within * truth.duration_us))
 
 
-def compute_span_closeness(said_us: int | Unparsed, truth: TraceTruth) -> float | None:
+def compute_span_closeness(answer_us: int | Unparsed, truth: TraceTruth) -> float | None:
     """Return the IoU in time of the true span and the span from the answer's onset to the true end.
 
     Answers contain no end, so the true one is used. The result is `None` if the onset of the answer
     is unparsed or the truth has no trace.
     """
-    if isinstance(said_us, Unparsed) or truth.trace is None:
+    if isinstance(answer_us, Unparsed) or truth.trace is None:
         return None
     span = truth.trace.span
-    if said_us >= span.end_us:
+    if answer_us >= span.end_us:
         return 0.0
-    answer = TimeSpan(said_us, span.end_us)
+    answer = TimeSpan(answer_us, span.end_us)
     return answer.overlap_us(span) / max(answer.length_us, span.length_us)
 
 
@@ -68,9 +68,9 @@ LOWEST_BAR = 0.1
 _UNKNOWN_BAR = 0.25
 """Bar if too few clips have such a ground truth."""
 _FEWEST = 3
-_MOST_TRIED = 100
-_MOST_CLIPS = 1000
-_SIDES = (1.0, 0.7, 0.5, 0.3)
+_MAX_CANDIDATES = 100
+_MAX_CLIPS = 1000
+_BOX_SCALES = (1.0, 0.7, 0.5, 0.3)
 """Side lengths of the centred boxes that are tried as constant answers, as fractions of the frame."""
 _PARTS = (0.0, 0.25, 0.5, 0.75)
 """Onsets that are tried as constant answers, as fractions of the clip's length."""
@@ -96,20 +96,12 @@ class _ConstantOnset:
         return self.at_us + round(self.part * truth.duration_us)
 
 
-@dataclass(frozen=True, slots=True)
-class _ConstantAnswer(Generic[A]):
-    """A constant answer, and the index of the clip it was taken from, on which it is not scored."""
-
-    answer: A
-    taken_from: int | None = None
-
-
 def score_constant_answers(
     questions: Sequence[Sequence[TraceTruth]], *, onset_within: float
 ) -> ConstantAnswerScores:
     """Return the best constant box's and onset's scores plus a standard error, by each clip's nearest truth."""
     traced = [[truth for truth in truths if truth.trace] for truths in questions]
-    clips = _sample_evenly([truths for truths in traced if truths], _MOST_CLIPS)
+    clips = _sample_evenly([truths for truths in traced if truths], _MAX_CLIPS)
 
     def onset(moment: _ConstantOnset, truth: TraceTruth) -> float | None:
         return compute_onset_closeness(moment.of(truth), truth, within=onset_within)
@@ -117,21 +109,26 @@ def score_constant_answers(
     def span(onset: _ConstantOnset, truth: TraceTruth) -> float | None:
         return compute_span_closeness(onset.of(truth), truth)
 
-    edges = [(1 - side) / 2 for side in _SIDES]
-    boxes = [_ConstantAnswer(Box(edge, edge, 1 - edge, 1 - edge)) for edge in edges]
+    edges = [(1 - side) / 2 for side in _BOX_SCALES]
+    # Each constant answer with the index of the clip that it was taken from, which it is not scored on.
+    boxes: list[tuple[Box, int | None]] = [
+        (Box(edge, edge, 1 - edge, 1 - edge), None) for edge in edges
+    ]
     known = [(i, truth.box) for i, truths in enumerate(clips) for truth in truths if truth.box]
     if known:
         columns = zip(*((box.x0, box.y0, box.x1, box.y1) for _, box in known), strict=True)
         x0, y0, x1, y1 = map(median, columns)
         if x0 < x1 and y0 < y1:
-            boxes.append(_ConstantAnswer(Box(x0, y0, x1, y1)))
-    boxes += [_ConstantAnswer(box, i) for i, box in _sample_evenly(known, _MOST_TRIED)]
-    moments = [_ConstantAnswer(_ConstantOnset(part=part)) for part in _PARTS]
-    for i, truths in _sample_evenly(list(enumerate(clips)), _MOST_TRIED // 2):
+            boxes.append((Box(x0, y0, x1, y1), None))
+    boxes += [(box, i) for i, box in _sample_evenly(known, _MAX_CANDIDATES)]
+    moments: list[tuple[_ConstantOnset, int | None]] = [
+        (_ConstantOnset(part=part), None) for part in _PARTS
+    ]
+    for i, truths in _sample_evenly(list(enumerate(clips)), _MAX_CANDIDATES // 2):
         start_us = truths[0].start_us or 0
-        moments.append(_ConstantAnswer(_ConstantOnset(start_us), i))
+        moments.append((_ConstantOnset(start_us), i))
         part = start_us / truths[0].duration_us
-        moments.append(_ConstantAnswer(_ConstantOnset(part=part), i))
+        moments.append((_ConstantOnset(part=part), i))
     return ConstantAnswerScores(
         box=_compute_best_closeness(boxes, clips, compute_box_closeness),
         onset=_compute_best_closeness(moments, clips, onset),
@@ -140,26 +137,28 @@ def score_constant_answers(
 
 
 def _compute_best_closeness(
-    guesses: Sequence[_ConstantAnswer[A]],
+    answers: Sequence[tuple[A, int | None]],
     clips: Sequence[Sequence[TraceTruth]],
     closeness: Callable[[A, TraceTruth], float | None],
 ) -> float:
     best = None
-    for guess in guesses:
-        others = (truths for i, truths in enumerate(clips) if i != guess.taken_from)
+    for answer, taken_from in answers:
+        others = (truths for i, truths in enumerate(clips) if i != taken_from)
         highs = [
             max(values)
             for truths in others
-            if (values := [c for t in truths if (c := closeness(guess.answer, t)) is not None])
+            if (values := [c for t in truths if (c := closeness(answer, t)) is not None])
         ]
         if len(highs) >= _FEWEST:
             best = max(best or 0.0, mean(highs) + stdev(highs) / len(highs) ** 0.5)
     return _UNKNOWN_BAR if best is None else min(1.0, max(LOWEST_BAR, best))
 
 
-def _sample_evenly(values: Sequence[A], most: int) -> Sequence[A]:
-    """Return at most `most` of the values, evenly spaced."""
-    return values if len(values) <= most else [values[len(values) * i // most] for i in range(most)]
+def _sample_evenly(values: Sequence[A], limit: int) -> Sequence[A]:
+    """Return at most `limit` of the values, evenly spaced."""
+    return (
+        values if len(values) <= limit else [values[len(values) * i // limit] for i in range(limit)]
+    )
 
 
 Bar = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]

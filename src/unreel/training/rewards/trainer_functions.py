@@ -6,11 +6,11 @@ from typing import Any
 
 from unreel.training.rewards.reward import AnswerKey, parse_answer_key
 
-_KEPT = 4096
+_CACHE_SIZE = 4096
 """Maximum number of cached answer keys; each is used for several consecutive answers."""
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _parse_answer_key_cached(written: str) -> AnswerKey:
     return parse_answer_key(written)
 

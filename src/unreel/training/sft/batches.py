@@ -45,26 +45,26 @@ from unreel.training.examples.example import (
 
 
 class LruCache:
-    """LRU cache of bytes by key, with a total size of at most `most_bytes`."""
+    """LRU cache of bytes by key, with a total size of at most `max_bytes`."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most_bytes, self._n_bytes = most_bytes, 0
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._n_bytes = max_bytes, 0
+        self._items: OrderedDict[str, bytes] = OrderedDict()
 
     def get(self, key: str) -> bytes | None:
         """Return the bytes stored under `key`; `None` if missing."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
+        if key in self._items:
+            self._items.move_to_end(key)
+        return self._items.get(key)
 
     def put(self, key: str, data: bytes) -> None:
         """Store `data` under `key` unless it is larger than the cache, and drop the least recently used."""
-        if len(data) > self._most_bytes:
+        if len(data) > self._max_bytes:
             return
-        self._n_bytes += len(data) - len(self._kept.pop(key, b""))
-        self._kept[key] = data
-        while self._n_bytes > self._most_bytes:
-            _, gone = self._kept.popitem(last=False)
+        self._n_bytes += len(data) - len(self._items.pop(key, b""))
+        self._items[key] = data
+        while self._n_bytes > self._max_bytes:
+            _, gone = self._items.popitem(last=False)
             self._n_bytes -= len(gone)
 
 
@@ -102,23 +102,23 @@ def _exit_after_process(parent: Any) -> None:
 
 
 @contextlib.contextmanager
-def open_clip_input_cache(most_bytes: int, *, shared: bool) -> Iterator[Any]:
+def open_clip_input_cache(max_bytes: int, *, shared: bool) -> Iterator[Any]:
     """Open a cache of clip inputs, in this process or (if `shared`) in one that all workers share."""
     if not shared:
-        yield LruCache(most_bytes)
+        yield LruCache(max_bytes)
         return
-    keeper = _CacheServer(ctx=get_context("forkserver"))
-    keeper.start(exit_with_parent_process)
-    with keeper:
-        yield keeper.Gallery(most_bytes)  # type: ignore[attr-defined]  # registered by name
+    server = _CacheServer(ctx=get_context("forkserver"))
+    server.start(exit_with_parent_process)
+    with server:
+        yield server.Gallery(max_bytes)  # type: ignore[attr-defined]  # registered by name
 
 
 PLACE = "place"
-UNSHOWN = "unshown"
-_MOST_TRIES = 100
+UNUSABLE = "unshown"
+_MAX_TRIES = 100
 
 
-Told = tuple[str, str, str]
+UnusableExample = tuple[str, str, str]
 """Name, failure reason and detail of an example that could not be decoded or encoded."""
 
 
@@ -155,20 +155,20 @@ class ExampleCollator:
         """
         examples = [self._order[row[PLACE]] for row in rows]
         encoded: list[EncodedRequest] = []
-        unshown: dict[str, Told] = {}
+        unusable: dict[str, UnusableExample] = {}
         for example in examples:
             request = self._encode(example)
             if isinstance(request, Failure):
-                unshown[example.key] = (example.name, request.reason.value, request.detail)
+                unusable[example.key] = (example.name, request.reason.value, request.detail)
             else:
                 encoded.append(request)
         input_spec = bool(encoded)
         if not input_spec:
-            encoded = [self._stand_in(rows[-1][PLACE], unshown)]
+            encoded = [self._stand_in(rows[-1][PLACE], unusable)]
         batch: dict[str, Any] = self._encoder.collate(encoded, pad="right")
         if not input_spec:
             batch["labels"].fill_(IGNORED)
-        return batch | {UNSHOWN: tuple(unshown.items())}
+        return batch | {UNUSABLE: tuple(unusable.items())}
 
     def load_input(self, example: TrainingExample) -> TrainingExampleInput | Failure:
         """Return the training example as model input, or the failure of its clips."""
@@ -191,19 +191,19 @@ class ExampleCollator:
             return example_input
         return self._encoder.encode(example_input.request, example_input.target)
 
-    def _stand_in(self, index: int, unshown: Mapping[str, Told]) -> EncodedRequest:
-        for further in range(index + 1, index + 1 + _MOST_TRIES):
+    def _stand_in(self, index: int, unusable: Mapping[str, UnusableExample]) -> EncodedRequest:
+        for further in range(index + 1, index + 1 + _MAX_TRIES):
             request = self._encode(self._order[further])
             if not isinstance(request, Failure):
                 return request
-        raise build_unusable_examples_error(unshown.values(), met=len(unshown) + _MOST_TRIES)
+        raise build_unusable_examples_error(unusable.values(), met=len(unusable) + _MAX_TRIES)
 
 
 def build_unusable_examples_error(
-    unshown: Iterable[Sequence[str]], *, met: int
+    unusable: Iterable[Sequence[str]], *, met: int
 ) -> UnreadableSourceError:
     """Build the error for training data with too many examples that cannot be decoded or encoded."""
-    names = list(unshown)
+    names = list(unusable)
     name, reason, detail = names[0]
     problem = (
         f"{len(names)} of {met} examples cannot be shown, such as {name!r} ({reason}: {detail})"

@@ -32,7 +32,7 @@ from unreel.training.model_card import CheckpointModelCard, write_model_card
 from unreel.training.recipe import TrainRecipe
 from unreel.training.sft.batches import (
     PLACE,
-    UNSHOWN,
+    UNUSABLE,
     ExampleCollator,
     build_unusable_examples_error,
 )
@@ -70,7 +70,7 @@ def build_trainer_arguments(recipe: TrainRecipe, folder: Path, *, n_steps: int) 
 STATE = f"{INNER}/vigil.json"
 HISTORY = "trainer_state.json"
 _STATE_BYTES = 64 << 20
-MOST_UNSHOWN = 0.1
+MAX_UNUSABLE = 0.1
 """Maximum fraction of examples so far that cannot be decoded or encoded; above it, the training fails."""
 _FEW = 10
 """Number of failed clips that is always accepted."""
@@ -85,7 +85,7 @@ class SftTrainerContext:
 
     recipe: TrainRecipe
     folder: Path
-    taught: CheckpointInputSpec
+    input_spec: CheckpointInputSpec
     collator: ExampleCollator
     n_examples: int
     look: LookAt
@@ -156,12 +156,12 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         """
         batches = list(islice(epoch_iterator, num_batches))
         for batch in batches:
-            for key, reason in batch.pop(UNSHOWN):
+            for key, reason in batch.pop(UNUSABLE):
                 self.vigil.unshown[key] = list(reason)
         at_once = self._train_batch_size * self.args.gradient_accumulation_steps
         n_seen = min((self.state.global_step + 1) * at_once, self.desk.n_examples)
-        n_unshown = len(self.vigil.unshown)
-        if n_unshown > _FEW and n_unshown > MOST_UNSHOWN * n_seen:
+        n_unusable = len(self.vigil.unshown)
+        if n_unusable > _FEW and n_unusable > MAX_UNUSABLE * n_seen:
             raise build_unusable_examples_error(self.vigil.unshown.values(), met=n_seen)
         return batches, self._get_num_items_in_batch(batches, device)
 
@@ -174,7 +174,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         metrics: dict[str, float] = {}
         if look is not None:
             is_best = self.vigil.note(look)
-            metrics = {HELD_OUT: look.loss, **look.figures()}
+            metrics = {HELD_OUT: look.loss, **look.metric_values()}
             self.state.log_history.append({"step": look.step, **metrics})
             patience = self.desk.recipe.watch.patience
             has_ended = patience is not None and self.vigil.since_best >= patience
@@ -190,7 +190,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
     def _save_checkpoint(self, model: Any, trial: Any) -> None:  # noqa: ARG002  the trainer's signature
         step = self.state.global_step
         name = format_checkpoint_name(step)
-        with self._told_of_saving():
+        with self._explain_save_errors():
             if self.args.should_save:
                 self.checkpoints.begin(name, inner=INNER)
             self.accelerator.wait_for_everyone()
@@ -207,7 +207,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
                 directory.remove("training_args.bin")
                 self.state.save_to_json(str(directory.root / HISTORY))
                 directory.write(STATE, json.dumps(asdict(self.vigil)).encode())
-                write_checkpoint_input_spec(self.desk.taught, directory.root)
+                write_checkpoint_input_spec(self.desk.input_spec, directory.root)
                 write_model_card(self.desk.card(self.vigil, self.state.global_step), directory)
                 self.checkpoints.finish(name, step=step)
                 watch = self.desk.recipe.watch
@@ -236,7 +236,7 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
         return [by_step[step] for step in sorted(by_step)]
 
     @contextmanager
-    def _told_of_saving(self) -> Iterator[None]:
+    def _explain_save_errors(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:
@@ -283,7 +283,7 @@ class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carr
         if state.global_step >= state.max_steps:
             control.should_evaluate = True
             self._teacher.vigil.ended = "done"
-        elif self._asked_to_stop():
+        elif self._should_stop():
             control.should_save = control.should_training_stop = True
         return control
 
@@ -292,12 +292,12 @@ class _SftCallbacks(TrainerCallback):  # type: ignore[misc]  # transformers carr
             if not isfinite(logs[LOSS]):
                 raise InvalidSettingError(
                     "optimise",
-                    f"the loss of step {state.global_step:,} is no number",
+                    f"the loss of step {state.global_step:,} is not a number",
                     "Lower learning_rate, or add warmup, and start again with --fresh",
                 )
             self._teacher.desk.on_step(state.global_step, logs[LOSS], self._teacher.vigil)
 
-    def _asked_to_stop(self) -> bool:
+    def _should_stop(self) -> bool:
         teacher = self._teacher
         votes = torch.tensor(float(teacher.desk.should_stop()), device=teacher.args.device)
         return bool(teacher.accelerator.reduce(votes, "sum").item() > 0)

@@ -18,7 +18,7 @@ from unreel.reviewers.local.encoder import IGNORED, RequestEncoder
 from unreel.training.examples.example import TrainingExample, TrainingExampleInput
 from unreel.training.sft.batches import ExampleCollator
 
-Asked = tuple[Sequence[TrainingExample], TrainingExampleInput | Failure, str]
+ValidationAnswer = tuple[Sequence[TrainingExample], TrainingExampleInput | Failure, str]
 """Rows of a question, its model input or a failure, and the text of the model's answer."""
 
 
@@ -31,7 +31,7 @@ class TrainingValidationResult:
     cards: tuple[Scorecard, ...]
     """Scorecard of each protocol over the validation clips."""
 
-    def figures(self) -> dict[str, float]:
+    def metric_values(self) -> dict[str, float]:
         """Return the value of every measured metric of the validation, by protocol and metric name."""
         return {
             f"{card.instrument.protocol} {metric.name}": metric.value.value
@@ -71,17 +71,19 @@ class EarlyStoppingState:
 
 
 def choose_validation_questions(
-    held_out_examples: Sequence[TrainingExample], *, most: int, seed: int
+    held_out_examples: Sequence[TrainingExample], *, limit: int, seed: int
 ) -> list[list[TrainingExample]]:
     """Choose every validation's held-out questions by hash, independent of other clips."""
     rows: dict[str, list[TrainingExample]] = {}
     for example in held_out_examples:
         rows.setdefault(example.question.key(""), []).append(example)
     keys = sorted(rows, key=lambda key: digest("look", str(seed), key))
-    return [rows[key] for key in keys[:most]]
+    return [rows[key] for key in keys[:limit]]
 
 
-def score_validation_answers(answered: Sequence[Asked], *, seed: int) -> tuple[Scorecard, ...]:
+def score_validation_answers(
+    answered: Sequence[ValidationAnswer], *, seed: int
+) -> tuple[Scorecard, ...]:
     """Return one scorecard per protocol for the model's answers to held-out questions."""
     rows: dict[str, list[ScoredQuestion[Any, Any]]] = {}
     for examples, shown, text in answered:
@@ -114,14 +116,6 @@ AT_ONCE = 8
 """Number of questions that one device answers in one batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ValidationQuestion:
-    """A question with its examples as model input; the examples differ only in their answers."""
-
-    examples: Sequence[TrainingExample]
-    inputs: Sequence[TrainingExampleInput]
-
-
 class HoldoutEvaluator:
     """Evaluator of the model in training on the same held-out questions each time, on all devices.
 
@@ -144,11 +138,11 @@ class HoldoutEvaluator:
         max_tokens: int,
         seed: int,
     ) -> None:
-        self._questions = choose_validation_questions(held_out_examples, most=limit, seed=seed)
+        self._questions = choose_validation_questions(held_out_examples, limit=limit, seed=seed)
         self._collator, self._encoder = collator, encoder
         self._max_tokens, self._seed = max_tokens, seed
-        self._shown: list[_ValidationQuestion] = []
-        self._failed: list[Asked] = []
+        self._shown: list[tuple[Sequence[TrainingExample], Sequence[TrainingExampleInput]]] = []
+        self._failed: list[ValidationAnswer] = []
 
     def __call__(self, teacher: Any) -> TrainingValidationResult | None:
         """Validate the current model of the trainer `teacher`; return `None` without a question."""
@@ -160,7 +154,7 @@ class HoldoutEvaluator:
                 results = loaded if len(inputs) < len(loaded) else encoded
                 reason = next((each for each in results if isinstance(each, Failure)), None)
                 if reason is None:
-                    self._shown.append(_ValidationQuestion(examples, inputs))
+                    self._shown.append((examples, inputs))
                 else:
                     self._failed.append((examples, reason, ""))
         if not self._shown:
@@ -169,8 +163,8 @@ class HoldoutEvaluator:
         # All devices take the same number of turns: a sharded model needs all devices.
         n_turns = -(-len(self._shown) // world)
         indices = [turn * world + rank for turn in range(n_turns)]
-        mine = [self._shown[i % len(self._shown)] for i in indices]
-        losses = [self._loss(teacher, question) for question in mine]
+        mine = [self._shown[i % len(self._shown)][1] for i in indices]
+        losses = [self._loss(teacher, inputs) for inputs in mine]
         texts = [
             text
             for start in range(0, n_turns, AT_ONCE)
@@ -179,8 +173,8 @@ class HoldoutEvaluator:
         rows = zip(indices, losses, texts, strict=True)
         gathered = sorted(gather_object([row for row in rows if row[0] < len(self._shown)]))
         n_tokens = sum(n for _, (_, n), _ in gathered)
-        answered: list[Asked] = [
-            (self._shown[i].examples, self._shown[i].inputs[0], text) for i, _, text in gathered
+        answered: list[ValidationAnswer] = [
+            (self._shown[i][0], self._shown[i][1][0], text) for i, _, text in gathered
         ]
         return TrainingValidationResult(
             step=teacher.state.global_step,
@@ -188,16 +182,16 @@ class HoldoutEvaluator:
             cards=score_validation_answers([*answered, *self._failed], seed=self._seed),
         )
 
-    def _loss(self, teacher: Any, question: _ValidationQuestion) -> tuple[float, int]:
-        """Compute the total loss over all answer tokens of the question, and the number of tokens."""
-        batch = self._batch(
-            teacher, [(example.request, example.target) for example in question.inputs]
-        )
+    def _loss(self, teacher: Any, inputs: Sequence[TrainingExampleInput]) -> tuple[float, int]:
+        """Compute the total loss over all answer tokens of a question, and the number of tokens."""
+        batch = self._batch(teacher, [(example.request, example.target) for example in inputs])
         n = int((batch["labels"][..., 1:] != IGNORED).sum())
         return float(teacher.compute_loss(teacher.model_wrapped, batch)) * n, n
 
-    def _answer(self, teacher: Any, questions: Sequence[_ValidationQuestion]) -> list[str]:
-        batch = self._batch(teacher, [(q.inputs[0].request, None) for q in questions])
+    def _answer(
+        self, teacher: Any, questions: Sequence[Sequence[TrainingExampleInput]]
+    ) -> list[str]:
+        batch = self._batch(teacher, [(inputs[0].request, None) for inputs in questions])
         model = teacher.accelerator.unwrap_model(teacher.model_wrapped)
         with teacher.compute_loss_context_manager():
             output = model.generate(
