@@ -202,7 +202,7 @@ def find_published_results(
     figures: dict[str, dict[str, float]] = {}
     if published is not None:
         table = read_published_table(published.table)
-        source = f"{table.source.paper}, {table.source.table}"
+        source = f"{table.paper}, {table.table}"
         for metric, column in published.metrics.items():
             rows = ((row[published.model], row[column]) for row in table.rows)
             figures[metric] = {model: float(cell) for model, cell in rows if cell}
