@@ -103,6 +103,8 @@ class ReviewSettings(BoxSettings, SamplingSettings, TrustSettings):
     """Run of `unreel eval` from which the page shows the measured accuracy of a model. Repeatable."""
     passport: Annotated[Path | None, FILE] = None
     """Passport of `unreel calibrate`: each verdict is compared with those about your own real footage."""
+    trust_anchors: Annotated[Path | None, FILE] = None
+    """PEM file of certificate authorities: Content Credentials of their signers are shown as trusted.  [default: none]"""
     perturb: bool = False
     """Ask all questions again about recompressed, scaled and cropped copies of each clip: 4 times as many questions."""
     n_scan: Annotated[int, Option(name="--scan", low=0, high=1000)] = 24

@@ -79,6 +79,11 @@ class EnvironmentSettings:
         return Path(self.state) if self.state else Path.home() / ".local" / "state" / "unreel"
 
     @property
+    def seen_index(self) -> Path:
+        """Return the file of the index of clips that were seen before, which reviews search."""
+        return self.state_folder / "seen.sqlite"
+
+    @property
     def cache_folder(self) -> Path:
         """Return the folder for files that can be fetched again."""
         return Path(self.cache) if self.cache else Path.home() / ".cache" / "unreel"
