@@ -188,7 +188,10 @@ def find_published_results(
     from unreel.catalogue.download import read_download_record
     from unreel.catalogue.entries import get_benchmark
 
-    record = read_download_record(path if path.is_dir() else path.parent)
+    try:
+        record = read_download_record(path if path.is_dir() else path.parent)
+    except UnreadableSourceError:  # of the download, not of the results that are shown
+        record = None
     if record is None or record.name not in list_entry_names("benchmarks"):
         return None
     entry = get_benchmark(record.name)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from glob import escape
 from pathlib import Path
 
 from pydantic import Field
@@ -70,11 +71,11 @@ class DownloadPlan:
     """Record of an earlier call, or a new one."""
     revision: HubRevision | None
     """`None` if everything is here."""
-    files: tuple[RemoteFile, ...]
-    """Missing files, tables first."""
-    n_bytes: int
+    files: tuple[RemoteFile, ...] = ()
+    """Files that are missing or were not checked, tables first."""
+    n_bytes: int = 0
     """Bytes of `files` that are not here yet."""
-    n_unpacked_bytes: int
+    n_unpacked_bytes: int = 0
     """Estimated bytes of the files in archives: those of the archives, as videos hardly compress."""
     n_free_bytes: int
 
@@ -95,6 +96,13 @@ def read_download_record(folder: Path) -> DownloadRecord | None:
         raise UnreadableSourceError(str(path), str(error), remedy) from error
 
 
+def is_complete(record: DownloadRecord, folder: Path) -> bool:
+    """Return whether a download ended and its files, except unpacked archives, are in `folder`."""
+    sizes = {file: _get_size(folder / file.path) for file in record.files if not file.is_unpacked}
+    is_here = all(size is not None and file.size in {None, size} for file, size in sizes.items())
+    return record.is_complete and is_here
+
+
 def plan_download(
     entry: CatalogueBenchmark, folder: Path, *, revision: str | None, parts: Sequence[str]
 ) -> DownloadPlan:
@@ -109,68 +117,55 @@ def plan_download(
     if download is None or hub_ids is None or not hub_ids.value:
         raise InvalidSettingError("name", f"unreel does not download {entry.name}", "See its steps")
     repository = hub_ids.value[0]
-    record = read_download_record(folder)
-    if record is not None and (record.name, record.repository) != (entry.name, repository):
-        problem = f"{folder} has the files of {record.name}, not of {entry.name}"
+    earlier = read_download_record(folder)
+    if earlier is not None and (earlier.name, earlier.repository) != (entry.name, repository):
+        problem = f"{folder} has the files of {earlier.name}, not of {entry.name}"
         raise InvalidSettingError("--out", problem, "Name another folder")
-    if record is not None and revision and not record.revision.startswith(revision):
-        problem = f"{folder} has the files of commit {record.revision}"
+    if earlier is not None and revision and not earlier.revision.startswith(revision):
+        problem = f"{folder} has the files of commit {earlier.revision}"
         raise InvalidSettingError("--revision", problem, "Name another folder with --out")
     n_free = shutil.disk_usage(_find_existing_folder(folder)).free
-    is_same = record is not None and (not parts or set(parts) == set(record.parts))
-    if record and is_same and record.is_complete and not _list_missing(record, folder):
+    has_parts = earlier is not None and (not earlier.parts or set(parts) <= set(earlier.parts))
+    if earlier is not None and has_parts and is_complete(earlier, folder):
         return DownloadPlan(
-            entry=entry,
-            folder=folder,
-            record=record,
-            revision=None,
-            files=(),
-            n_bytes=0,
-            n_unpacked_bytes=0,
-            n_free_bytes=n_free,
+            entry=entry, folder=folder, record=earlier, revision=None, n_free_bytes=n_free
         )
+
     stated = entry.revision.setting if entry.revision else None
-    commit = resolve_revision(repository, record.revision if record else revision or stated)
-    chosen = tuple(dict.fromkeys([*(record.parts if record else ()), *parts]))
-    if record and record.is_complete and not record.parts:
-        chosen = ()  # all files were chosen before
+    commit = resolve_revision(repository, earlier.revision if earlier else revision or stated)
+    record = earlier or DownloadRecord(name=entry.name, repository=repository, revision=commit.sha)
+    is_whole = earlier is not None and not earlier.parts  # a part of everything adds nothing
+    chosen = () if is_whole else tuple(dict.fromkeys([*record.parts, *parts]))
     files = _select_files(commit, download, chosen)
-    unpacked = {file.path for file in record.files if file.is_unpacked} if record else set()
+    known = {file.path: file for file in record.files}
+    downloaded = tuple(
+        known.get(file.path)
+        or DownloadedFile(
+            path=file.path, size=file.size, sha256=file.sha256, git_sha1=file.git_sha1
+        )
+        for file in files
+    )
+    unpacked = {file.path for file in downloaded if file.is_unpacked}
     missing = tuple(file for file in files if file.path not in unpacked)
-    present = {file.path: _get_size(folder / file.path) for file in missing}
-    partial = {
-        file.path: sum(path.stat().st_size for path in folder.glob(f"{_escape(file.path)}.*.part"))
-        for file in missing
-    }
-    n_missing = {
-        file.path: 0
-        if present[file.path] == file.size
-        else max(0, (file.size or 0) - partial[file.path])
-        for file in missing
-    }
-    known = {file.path: file for file in (record.files if record else ())}
+    n_bytes = 0
+    for file in missing:
+        if file.size is not None and _get_size(folder / file.path) != file.size:
+            partial = folder.glob(f"{escape(file.path)}.*.part")
+            n_bytes += max(0, file.size - sum(path.stat().st_size for path in partial))
     return DownloadPlan(
         entry=entry,
         folder=folder,
-        record=DownloadRecord(
-            name=entry.name,
-            repository=repository,
-            revision=commit.sha,
-            licence=commit.licence,
-            parts=chosen,
-            files=tuple(
-                known.get(file.path)
-                or DownloadedFile(
-                    path=file.path, size=file.size, sha256=file.sha256, git_sha1=file.git_sha1
-                )
-                for file in files
-            ),
-            n_bytes_received=record.n_bytes_received if record else 0,
-            n_bytes_received_twice=record.n_bytes_received_twice if record else 0,
+        record=record.model_copy(
+            update={
+                "licence": commit.licence,
+                "parts": chosen,
+                "files": downloaded,
+                "is_complete": False,
+            }
         ),
         revision=commit,
         files=missing,
-        n_bytes=sum(n_missing.values()),
+        n_bytes=n_bytes,
         n_unpacked_bytes=sum(file.size or 0 for file in missing if _ARCHIVE.fullmatch(file.path)),
         n_free_bytes=n_free,
     )
@@ -199,7 +194,8 @@ def run_download(
     record = plan.record
     with _lock_folder(output, on_wait):
         finished = read_download_record(plan.folder)
-        if finished is not None and finished.is_complete and finished.parts == record.parts:
+        is_same = finished is not None and finished.parts == record.parts
+        if finished is not None and is_same and is_complete(finished, plan.folder):
             return finished  # by the process that had the lock
         require_disk_space(plan.folder, plan.n_bytes + plan.n_unpacked_bytes)
         for file in record.files:
@@ -301,19 +297,8 @@ def _write_manifest(adapter: str, output: OutputDirectory) -> dict[str, object]:
     return {"n_rows": n_rows, "omitted": dict(omitted)}
 
 
-def _list_missing(record: DownloadRecord, folder: Path) -> list[str]:
-    sizes = {file: _get_size(folder / file.path) for file in record.files if not file.is_unpacked}
-    return [
-        file.path for file, size in sizes.items() if size is None or file.size not in {None, size}
-    ]
-
-
 def _get_size(path: Path) -> int | None:
     return path.stat().st_size if path.is_file() else None
-
-
-def _escape(pattern: str) -> str:
-    return re.sub(r"([\[\]*?])", r"[\1]", pattern)
 
 
 def _find_existing_folder(folder: Path) -> Path:

@@ -160,7 +160,7 @@ def get(settings: public_benchmarks.GetSettings, *, yes: bool, as_json: bool) ->
         def show_bytes(part: str, change: int) -> None:
             if part not in finished:
                 due = plan.n_bytes if part == "download" else plan.n_unpacked_bytes
-                meter.expect(f"MB of the {part}", max(1, due // _MB) if part == "download" else 0)
+                meter.expect(f"MB of the {part}", max(1, due // _MB))
             finished[part] += change
             meter.step(f"MB of the {part}", Progress(done=finished[part] // _MB))
 
