@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from chat import says, serve_chat
+from net.commands import call
 from unreel.catalogue.entries import FactMark, find_named_checkpoint, list_models
-from unreel.core.errors import InvalidSettingError, UnknownNameError
+from unreel.core.errors import InvalidSettingError, UnknownNameError, UnreadableSourceError
 from unreel.protocols.protocol import get_protocol
 from unreel.recipes.validation import validate_recipe_sections
 from unreel.reviewers.condition_section import ConditionSection
@@ -151,7 +152,8 @@ def test_serve_prints_the_command_for_a_name_and_the_option_to_ask_it(run, name:
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        (("skyra-rl",), "Add --dry-run"),
+        (("skyra-rl",), "has no vLLM"),
+        (("skyra-rl", "--adapter", "a=b"), "has no vLLM"),
         (("deeptrace-reward", "--dry-run"), "how vLLM serves deeptrace-reward is not stated"),
         (("visionreward-video", "--dry-run"), "how vLLM serves visionreward-video is not stated"),
         (("videoveritas", "--dry-run"), "has no id on the Hugging Face hub, or several"),
@@ -163,6 +165,23 @@ def test_serve_refuses_what_it_cannot_serve(run, typed: tuple[str, ...], words: 
     assert done.returncode == 2
     assert words in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("model", list_models(), ids=lambda model: model.name)
+def test_a_dry_run_prints_the_command_of_an_entry_or_why_there_is_none(model) -> None:
+    done = call("serve", model.name, "--dry-run", "--port", "8123")
+    if done.exception is not None:
+        assert isinstance(done.exception, InvalidSettingError | UnreadableSourceError)
+        assert not (model.serve and model.serve.setting and find_named_checkpoint(model.name))
+        return
+    typed = shlex.split(done.stdout)
+    assert typed[:3] == ["vllm", "serve", *model.hub_ids.value]
+    flags = [*((model.serve and model.serve.setting) or ())]
+    assert typed[len(typed) - len(flags) :] == flags
+    if model.max_length and model.max_length.setting:
+        assert typed[typed.index("--max-model-len") + 1] == str(model.max_length.value)
+    if model.revision and model.revision.setting:
+        assert typed[typed.index("--revision") + 1] == model.revision.value
 
 
 def test_no_entry_runs_code_of_a_checkpoint() -> None:

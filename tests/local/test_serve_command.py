@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,38 @@ def test_it_tells_whom_to_ask_and_ends_with_all_that_it_started(serve: Any, tmp_
     served.process.send_signal(signal.SIGINT)
     assert served.process.wait(30) == 0
     assert are_gone(pids)
+
+
+def test_a_name_of_the_catalogue_is_served_from_the_cache_of_the_hub(
+    serve: Any, tmp_path: Path
+) -> None:
+    cached = tmp_path / "hub" / "models--nvidia--Cosmos-Reason2-8B"
+    (cached / "refs").mkdir(parents=True)
+    (cached / "refs" / "main").write_text("0" * 40)
+    model = write_model(cached / "snapshots" / ("0" * 40), "qwen3_vl")
+    place = {"HF_HUB_CACHE": str(tmp_path / "hub"), "HF_HUB_OFFLINE": "1"}
+    served = serve("cosmos-reason2-8b", "--max-length", 4096, **place)
+    told = served.told()
+    assert [each["model"].partition("@")[0] for each in told["models"]] == [
+        "vllm/nvidia/Cosmos-Reason2-8B"
+    ]
+    argv = served.recorded()["argv"]
+    assert argv[:2] == ["--model", str(model)]
+    options = dict(pairwise(argv))
+    assert options["--served-model-name"] == "nvidia/Cosmos-Reason2-8B"
+    assert options["--max-model-len"] == "4096"
+    assert options["--load-format"] == "safetensors"
+    assert argv[-2:] == ["--media-io-kwargs", '{"video":{"num_frames":-1}}']
+    assert served.recorded()["environment"]["HF_HUB_OFFLINE"] == "1"
+    served.process.send_signal(signal.SIGINT)
+    assert served.process.wait(30) == 0
+
+
+def test_a_name_whose_weights_cannot_be_had_is_an_error(serve: Any, tmp_path: Path) -> None:
+    served = serve("cosmos-reason2-8b", HF_HUB_CACHE=str(tmp_path), HF_HUB_OFFLINE="1")
+    out, told = served.process.communicate(timeout=60)
+    assert (served.process.returncode, out) == (2, "")
+    assert "cannot download nvidia/Cosmos-Reason2-8B" in told
 
 
 def test_nothing_is_left_when_it_is_killed_outright(serve: Any, tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ ELSEWHERE = {
     "train card": "test_killed_training.py",
     "arena check": "tests/arena/test_entry_check.py",
     "runs restore": "tests/evaluation/test_damaged_runs.py",
+    "models get": "tests/catalogue/test_owner_prompts.py",
 }
 """Commands with `--json` that only other tests run: they need another environment, or 5462f705 lacks them."""
 LEAVING = frozenset(

@@ -103,13 +103,24 @@ def format_server_command(settings: ServeSettings, on_note: Callable[[str], None
 def _format_named_command(
     entry: "CatalogueModel", settings: ServeSettings, on_note: Callable[[str], None]
 ) -> str:
+    from unreel.reviewers.local.vllm_plan import build_named_vllm_options
+
+    hub_id, revision, max_length, flags = _find_named_options(entry, settings, on_note)
+    server = settings.build_server_settings()
+    pinned = () if revision is None else ("--revision", revision)
+    arguments = (*pinned, *build_named_vllm_options(server, max_length), *flags)
+    return shlex.join(["vllm", "serve", hub_id, *arguments])
+
+
+def _find_named_options(
+    entry: "CatalogueModel", settings: ServeSettings, on_note: Callable[[str], None]
+) -> tuple[str, str | None, int | None, tuple[str, ...]]:
+    """Return the id on the hub, the revision, the maximum length and the flags of a checkpoint."""
     from unreel.reviewers.config import ReviewerSection
     from unreel.reviewers.local.checkpoint import FamilyName
-    from unreel.reviewers.local.vllm_plan import build_vllm_network_options
 
-    server = settings.build_server_settings()
     (hub_id,) = (entry.hub_ids and entry.hub_ids.value) or ()
-    stated = entry.max_length and entry.max_length.setting
+    stated = None if entry.max_length is None else entry.max_length.setting
     is_family_served = ReviewerSection(model=entry.name).family in get_args(FamilyName)
     is_known = (
         bool(stated) or is_family_served if entry.serve is None else bool(entry.serve.setting)
@@ -120,19 +131,36 @@ def _format_named_command(
             f"how vLLM serves {entry.name} is not stated",
             f"`unreel models show {entry.name}` shows what is known",
         )
-    max_length = server.max_length or stated
-    arguments = [
-        *build_vllm_network_options(server),
-        *("--generation-config", "vllm"),
-        *(() if max_length is None else ("--max-model-len", str(max_length))),
-        *(("--tensor-parallel-size", str(server.gpus)) if server.gpus > 1 else ()),
-        *((entry.serve and entry.serve.setting) or ()),
-    ]
-    if entry.revision is None or entry.revision.setting is None:
+    revision = None if entry.revision is None else entry.revision.setting
+    if revision is None:
         on_note(f"unreel: the revision of {hub_id} is not stated: this serves the newest one")
-    else:
-        arguments = ["--revision", entry.revision.setting, *arguments]
-    return shlex.join(["vllm", "serve", hub_id, *arguments])
+    flags = (entry.serve and entry.serve.setting) or ()
+    return hub_id, revision, settings.max_length or stated, flags
+
+
+def _plan_named_server(
+    entry: "CatalogueModel",
+    settings: ServeSettings,
+    tell: Callable[[str], None],
+    on_note: Callable[[str], None],
+) -> "VllmServerPlan":
+    """Download the weights of a checkpoint unless they are in the cache of the hub; plan its server."""
+    from unreel.reviewers.local.checkpoint import download_checkpoint
+    from unreel.reviewers.local.vllm_plan import plan_named_vllm_server
+
+    if settings.adapters:
+        raise InvalidSettingError(
+            "--adapter", f"{entry.name} is served alone", "Name a folder with the checkpoint"
+        )
+    hub_id, revision, max_length, flags = _find_named_options(entry, settings, on_note)
+    tell(f"downloading {hub_id}")
+    return plan_named_vllm_server(
+        hub_id,
+        download_checkpoint(hub_id, revision),
+        settings=settings.build_server_settings(),
+        max_length=max_length,
+        arguments=flags,
+    )
 
 
 @contextmanager
@@ -141,8 +169,11 @@ def start_server(
 ) -> "Iterator[tuple[VllmServer, VllmServerPlan, VllmInstallation]]":
     """Start vLLM with a checkpoint, and yield the server, its plan and its installation.
 
+    The weights of a checkpoint of the catalogue are downloaded at its revision.
+
     Raises:
-        InvalidSettingError: The checkpoint is a name of the catalogue, or the address is not safe.
+        InvalidSettingError: How vLLM serves the checkpoint is not stated, or the address is not safe.
+        UnreadableSourceError: The hub gives no access to the weights, or they are not safe to load.
     """
     from unreel.reviewers.local.vllm_server import (
         find_vllm_installation,
@@ -150,16 +181,14 @@ def start_server(
         run_vllm_server,
     )
 
-    entry = find_catalogue_model(settings)
-    if entry is not None:
-        raise InvalidSettingError(
-            "CKPT",
-            f"{entry.name} is a name of the catalogue, and nothing is downloaded",
-            "Add --dry-run to print the command, or name a folder with the checkpoint",
-        )
-    plan = _plan_server(settings)
-    installation = find_vllm_installation(settings.python, plan)
     require_safe_serving_address(settings.build_server_settings())
+    entry = find_catalogue_model(settings)
+    if entry is None:
+        plan = _plan_server(settings)
+    else:
+        find_vllm_installation(settings.python)  # before a download of many gigabytes
+        plan = _plan_named_server(entry, settings, tell, on_note)
+    installation = find_vllm_installation(settings.python, plan)
     for remark in plan.remarks:
         on_note(f"unreel: {remark}")
     tell(f"starting vLLM {installation.version}")

@@ -23,20 +23,19 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Print the command of vLLM without starting it. CKPT may then also be a name of `unreel models list`.",
+    help="Print the command of vLLM without starting it, and download nothing.",
 )
 @json_option
 def serve(settings: api.ServeSettings, *, dry_run: bool, as_json: bool) -> None:
     """Serve the checkpoint or adapter CKPT with vLLM, and print its name for --model.
 
-    Downloads nothing, runs no code of the checkpoint, and listens on loopback. Runs until Ctrl-C or
-    SIGTERM, then exits with status 0 and leaves no process behind.
+    CKPT is a folder, or a name of `unreel models list`, whose weights are downloaded to the cache of
+    the Hugging Face hub. Runs no code of the checkpoint, and listens on loopback. Runs until Ctrl-C
+    or SIGTERM, then exits with status 0 and leaves no process behind.
     """
     if dry_run:
         echo(api.format_server_command(settings, print_message))
-        if (entry := api.find_catalogue_model(settings)) is not None:
-            url = settings.build_server_settings().url
-            print_message(f"Once it runs: --model {entry.name}@{url}/v1")
+        _print_named_model(settings, "Once it runs")
         return
     with ExitStack() as stack:
         with ProgressMeter() as meter:
@@ -44,10 +43,18 @@ def serve(settings: api.ServeSettings, *, dry_run: bool, as_json: bool) -> None:
             server, plan, installation = stack.enter_context(starting)
         try:
             _print_served_models(plan, installation, as_json=as_json)
+            _print_named_model(settings, "With the settings of its owner")
             SILENCE.stop()
             server.wait()
         except StopSignalReceived:
             print_message("unreel: ending the server")
+
+
+def _print_named_model(settings: api.ServeSettings, when: str) -> None:
+    """Print the option that asks a checkpoint of the catalogue with the settings of its owner."""
+    if (entry := api.find_catalogue_model(settings)) is not None:
+        url = settings.build_server_settings().url
+        print_message(f"{when}: --model {entry.name}@{url}/v1")
 
 
 def _print_served_models(

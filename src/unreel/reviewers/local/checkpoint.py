@@ -12,7 +12,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from unreel.core.content_ids import digest
-from unreel.core.errors import InvalidSettingError, InvalidValueError, UnreadableSourceError
+from unreel.core.errors import (
+    InvalidSettingError,
+    InvalidValueError,
+    MachineError,
+    UnreadableSourceError,
+)
 from unreel.core.input_files import (
     INDEX_FILES,
     RECIPE_BYTES,
@@ -24,6 +29,7 @@ from unreel.core.input_files import (
 )
 from unreel.core.output_files import OutputDirectory
 from unreel.core.question import Condition
+from unreel.core.registry import needs_extra
 from unreel.recipes.validation import (
     MAX_PARTS,
     Count,
@@ -305,6 +311,40 @@ def find_model_folder(name: str | Path, revision: str | None = None) -> Path:
         ) from error
     except HFValidationError as error:
         raise UnreadableSourceError(str(name), "no such folder", remedy) from error
+
+
+def download_checkpoint(hub_id: str, revision: str | None) -> Path:
+    """Return the folder of a checkpoint in the cache of the hub; download what is missing.
+
+    Only text files and safetensors are downloaded. Raise `UnreadableSourceError` if the hub gives no
+    access, or `MachineError` if it cannot be reached.
+    """
+    with needs_extra("local"):
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+    try:
+        return Path(
+            snapshot_download(
+                hub_id,
+                revision=revision,
+                allow_patterns=["*.json", "*.jinja", "*.txt", "*.model", _WEIGHTS],
+            )
+        )
+    except GatedRepoError as error:
+        raise UnreadableSourceError(
+            hub_id,
+            "the owner gives access only to accounts that accepted the terms",
+            "Accept them on its page, then set HF_TOKEN to a token of that account",
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise UnreadableSourceError(
+            hub_id, "the hub has no such model", "Check HF_TOKEN"
+        ) from error
+    except OSError as error:  # errors of connections are such
+        raise MachineError(
+            f"cannot download {hub_id} ({type(error).__name__})",
+            "Run the command again: complete files are kept",
+        ) from error
 
 
 @cache

@@ -27,6 +27,7 @@ from unreel.reviewers.local.checkpoint import (
     read_checkpoint_input_spec,
     read_model_json,
     read_served_adapter,
+    require_safe_weights,
 )
 
 LOOPBACK = "127.0.0.1"
@@ -90,7 +91,6 @@ class ServedModel:
 class VllmServerPlan:
     """Plan of a vLLM server: models, command-line arguments, environment and remarks."""
 
-    family: FamilyName
     base: Path
     place: VllmServerSettings
     models: tuple[ServedModel, ...]
@@ -152,7 +152,6 @@ def plan_vllm_server(
         )
     used_forms = {form for model in models for form in model.forms}
     return VllmServerPlan(
-        family=family,
         base=base,
         place=settings,
         models=models,
@@ -169,6 +168,47 @@ def plan_vllm_server(
         if family == "videollama3" and "video" in used_forms
         else {},
         remarks=tuple(remarks),
+    )
+
+
+def plan_named_vllm_server(
+    name: str,
+    folder: Path,
+    *,
+    settings: VllmServerSettings,
+    max_length: int | None,
+    arguments: Sequence[str],
+) -> VllmServerPlan:
+    """Plan the vLLM server for a published checkpoint in `folder`, served under its name on the hub.
+
+    `arguments` are those of its owner. Raise `UnreadableSourceError` if the weights are not safe to
+    load.
+    """
+    require_safe_weights(folder)
+    return VllmServerPlan(
+        base=folder,
+        place=settings,
+        models=(ServedModel(name=name, forms=("frames",)),),
+        arguments=(
+            *("--served-model-name", name),
+            *build_named_vllm_options(settings, max_length),
+            *("--load-format", "safetensors"),
+            *arguments,
+        ),
+        environment=_ENVIRONMENT,
+        usual=_ON_PROCESSORS if settings.gpus == 0 else {},
+    )
+
+
+def build_named_vllm_options(
+    settings: VllmServerSettings, max_length: int | None
+) -> tuple[str, ...]:
+    """Return the arguments of vLLM for a published checkpoint, besides those of its owner."""
+    return (
+        *build_vllm_network_options(settings),
+        *("--generation-config", "vllm"),
+        *(() if max_length is None else ("--max-model-len", str(max_length))),
+        *(("--tensor-parallel-size", str(settings.gpus)) if settings.gpus > 1 else ()),
     )
 
 

@@ -52,8 +52,8 @@ class VllmInstallation:
     transformers: str | None
 
 
-def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallation:
-    """Return the vLLM installation of the interpreter `python`.
+def find_vllm_installation(python: Path, plan: VllmServerPlan | None = None) -> VllmInstallation:
+    """Return the vLLM installation of the interpreter `python`, which must be able to run `plan`.
 
     Raises:
         InvalidSettingError: The interpreter does not run, has no vLLM, or its vLLM is too old.
@@ -86,7 +86,8 @@ def find_vllm_installation(python: Path, plan: VllmServerPlan) -> VllmInstallati
             f"{python} has vLLM {version}, which has known vulnerabilities",
             "Install vLLM 0.30 or later",
         )
-    if numbers < _TIMED_VERSION and any("video" in model.forms for model in plan.models):
+    models = () if plan is None else plan.models
+    if numbers < _TIMED_VERSION and any("video" in model.forms for model in models):
         raise InvalidSettingError(
             setting,
             f"{python} has vLLM {version}, which loses the instants of a video's frames",
