@@ -46,7 +46,7 @@ class CalibrateSettings(ModelSettings, SamplingSettings, EngineSettings, TrustSe
     conditions: Annotated[
         tuple[str, ...], Option(name="--condition", metavar="NAME=VALUE,...")
     ] = ()
-    """Input settings of the questions, separated by commas, as in `unreel review`. Repeatable."""
+    """Input settings of the questions, separated by commas: sampling=PLAN, audio=on, watermark=removed, thinking=on|off, prompt=VARIANT. Repeatable: each condition is evaluated."""
     parser: Mode = "lenient"
     """Parser of the answers, as in `unreel review`."""
     out: Annotated[Path, Option(kind="new file", metavar="FILE")] = Path("passport.json")

@@ -106,7 +106,7 @@ def add_seen_clips(
         elif path not in packs:
             files.append((path, settings.source or path.resolve().parent.name))
     on_files(len(files))
-    settings.file.parent.mkdir(parents=True, exist_ok=True)
+    OutputDirectory(settings.file.parent).make()
     environment = read_environment_settings()
     with SeenIndex(settings.file) as index:
         for pack in packs:

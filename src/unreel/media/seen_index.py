@@ -21,6 +21,7 @@ from unreel.core.clip import ClipId
 from unreel.core.errors import UnreadableSourceError
 from unreel.core.failure import Failure
 from unreel.core.registry import LazyImport
+from unreel.core.safe_names import read_clip_id
 from unreel.core.span import MICROSECONDS, TimeSpan, format_seconds
 from unreel.media.reader import MediaReader
 
@@ -147,7 +148,7 @@ class SeenIndex:
         with closing(self._database.execute("SELECT * FROM clips ORDER BY rowid")) as rows:
             for clip_id, place, source, added_at, duration_us, data in rows:
                 clip = SeenClip(
-                    id=ClipId(clip_id),
+                    id=read_clip_id(clip_id, str(self.file)),
                     place=place,
                     source=source,
                     added_at=added_at,
