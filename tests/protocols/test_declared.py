@@ -269,7 +269,7 @@ def test_every_list_of_figures_names_declared_ones(name: str) -> None:
         figures.leading,
         figures.exported,
         figures.steps,
-        figures.sides,
+        figures.class_metrics,
         figures.by_creator,
         figures.by_category,
         figures.by_part,

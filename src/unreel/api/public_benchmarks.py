@@ -183,7 +183,7 @@ class PublishedResults:
 def find_published_results(
     path: Path, protocol: str, conditions: "Sequence[Condition]"
 ) -> PublishedResults | None:
-    """Return the published results for the benchmark at `path`; `None` if it is no download by name."""
+    """Return the published results for the benchmark at `path`; `None` if it was not downloaded by name."""
     from unreel.benchmarks.published.printed_tables import read_published_table
     from unreel.catalogue.download import read_download_record
     from unreel.catalogue.entries import get_benchmark
@@ -199,13 +199,13 @@ def find_published_results(
     if evaluation is None or evaluation.protocol != protocol:
         return None
     source, published = "", evaluation.published
-    figures: dict[str, dict[str, float]] = {}
+    values: dict[str, dict[str, float]] = {}
     if published is not None:
         table = read_published_table(published.table)
         source = f"{table.paper}, {table.table}"
         for metric, column in published.metrics.items():
             rows = ((row[published.model], row[column]) for row in table.rows)
-            figures[metric] = {model: float(cell) for model, cell in rows if cell}
+            values[metric] = {model: float(cell) for model, cell in rows if cell}
     sampling = ", ".join(dict.fromkeys(condition.sampling for condition in conditions))
     prompt = ", ".join(dict.fromkeys(condition.prompt for condition in conditions))
     frames = (published.frames if published else None) or "not stated"
@@ -213,7 +213,7 @@ def find_published_results(
     return PublishedResults(
         benchmark=entry.name,
         source=source,
-        figures=figures,
+        figures=values,
         statements=[
             {"published": str(fact.value), "mark": fact.mark.value, "source": fact.source}
             for fact in entry.published

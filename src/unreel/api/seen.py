@@ -162,11 +162,11 @@ def _add_pack(pack: Path, index: "SeenIndex", settings: SeenAddSettings) -> Seen
                 data, read_limited_bytes(signature, most=1 << 16), settings.signers
             )
         elif settings.signers is not None:
-            raise InvalidValueError("it has no signature, and --signers is given")
+            raise InvalidValueError("the file has no signature, and --signers is given")
         with gzip.open(io.BytesIO(data)) as lines:
             head = parse_json_object(lines.readline(_MAX_LINE_BYTES))
             if head.get("format") != PACK_FORMAT:
-                raise InvalidValueError(f"its format is not {PACK_FORMAT!r}")
+                raise InvalidValueError(f"the format is not {PACK_FORMAT!r}")
             while line := lines.readline(_MAX_LINE_BYTES):
                 row = parse_json_object(line)
                 frames = parse_frames(base64.b64decode(row["frames"], validate=True))
@@ -213,7 +213,7 @@ def find_seen_clips(
 
 
 def require_index(file: Path) -> None:
-    """Raise `InvalidSettingError` if there is no index at `file`."""
+    """Raise `InvalidSettingError` if `file` does not exist."""
     if not file.is_file():
         raise InvalidSettingError(
             "--index", f"{file} does not exist", "Make it: unreel seen add FOLDER"

@@ -26,13 +26,13 @@ from unreel.reviewers.endpoint.model_address import parse_model_address
 from unreel.reviewers.endpoint.servers import find_model_endpoint
 from unreel.reviewers.factory import ReviewerFactory
 
-_FIRST_POLL_S, _LONGEST_POLL_S = 1.0, 60.0
+_MIN_WAIT_S, _MAX_WAIT_S = 1.0, 60.0
 _SLOWER = 1.5
 
 
 @dataclass(slots=True, kw_only=True)
 class SubmittedBatch:
-    """A batch of a run: its file and id at the provider, and its questions."""
+    """Submitted batch of questions of a run, with file and id at the provider."""
 
     input_file: str
     keys: list[str]
@@ -154,7 +154,7 @@ def _await_batches(
 ) -> None:
     """Wait until all batches have ended, and add their results and failures to `answers`."""
     n_questions = sum(len(batch.keys) for batch in batches)
-    waiting, n_ended, wait_s = [*batches], 0, _FIRST_POLL_S
+    waiting, n_ended, wait_s = [*batches], 0, _MIN_WAIT_S
     while waiting:
         still, n_done = [], 0
         for batch in waiting:
@@ -172,4 +172,4 @@ def _await_batches(
         waiting = still
         if waiting:
             time.sleep(wait_s)
-            wait_s = min(_LONGEST_POLL_S, wait_s * _SLOWER)
+            wait_s = min(_MAX_WAIT_S, wait_s * _SLOWER)

@@ -74,7 +74,7 @@ class ProtocolMetrics:
     """Metrics of exported tasks for other evaluation kits, which have no judge of explanations."""
     steps: tuple[str, ...] = ()
     """Metrics of the parts of its question, from the easiest to the hardest; empty if there is one part."""
-    sides: tuple[str, ...] = ()
+    class_metrics: tuple[str, ...] = ()
     """Accuracies of the two possible truths, and the metric of the habit that shifts one against the other."""
     per_creator: str | None = None
     by_creator: tuple[str, ...] = ()

@@ -12,9 +12,9 @@ from typing import Any
 
 from unreel.arena.run.question_plan import SeasonRunContext
 from unreel.arena.season.folder import (
-    BENCH,
     MADE_FOLDER,
     NOTES,
+    WORK_FOLDER,
     EnteredCreator,
     SeasonFolder,
     format_creator_folder_name,
@@ -62,7 +62,7 @@ class SeasonCreatorContext:
     @property
     def folder(self) -> Path:
         """Return the working folder of this clip; create it if it is missing."""
-        return OutputDirectory(self.root).make(f"{BENCH}/{self.key}")
+        return OutputDirectory(self.root).make(f"{WORK_FOLDER}/{self.key}")
 
     def recall(self, what: str) -> str | None:
         """Return the note stored under the key `what` by this or an earlier process; `None` if missing."""
@@ -183,7 +183,7 @@ class ClipGenerationStage(MediaStage):
         self, row: Row, clip: GeneratedClip, context: SeasonCreatorContext, took_us: int
     ) -> Row | Failure:
         """Check a clip, move it into the season's folder and delete its working folder; return row or failure."""
-        files, folder = OutputDirectory(self._root), f"{BENCH}/{row['key']}"
+        files, folder = OutputDirectory(self._root), f"{WORK_FOLDER}/{row['key']}"
         facts = self._look_at(clip.file, context.folder)
         if isinstance(facts, Failure):
             files.remove_folder(folder)

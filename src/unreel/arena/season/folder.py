@@ -339,7 +339,7 @@ SET = "set"
 RUNS = "runs"
 MADE_FOLDER = "made"
 NOTES = "notes"
-BENCH = "bench"
+WORK_FOLDER = "bench"
 _MAX_BYTES = 16 << 20
 _DIGITS = 8
 

@@ -173,7 +173,7 @@ METRICS = ProtocolMetrics(
         "false-alarms",
     ),
     exported=("segment-f1", "fake-accuracy", "real-accuracy", "mean-tiou", "tube-viou"),
-    sides=("real-accuracy", "fake-accuracy", "answered-real"),
+    class_metrics=("real-accuracy", "fake-accuracy", "answered-real"),
     by_creator=("fake-accuracy", "mean-tiou"),
     variants=PART_VARIANTS,
     by_part=("segment-f1", "mean-tiou", "fake-accuracy", "real-accuracy"),

@@ -53,7 +53,7 @@ METRICS = ProtocolMetrics(
     ranking="accuracy",
     leading=("accuracy", "pooled", "real-first-accuracy", "real-second-accuracy"),
     exported=("accuracy", "pooled", "position-bias"),
-    sides=("real-first-accuracy", "real-second-accuracy", "position-bias"),
+    class_metrics=("real-first-accuracy", "real-second-accuracy", "position-bias"),
     by_creator=("pooled",),
     variants=(
         *PART_VARIANTS,

@@ -86,7 +86,7 @@ METRICS = ProtocolMetrics(
         "fake-accuracy",
         "answered-real",
     ),
-    sides=("real-accuracy", "fake-accuracy", "answered-real"),
+    class_metrics=("real-accuracy", "fake-accuracy", "answered-real"),
     per_creator="caught",
     variants=(
         *PART_VARIANTS,

@@ -100,7 +100,7 @@ METRICS = ProtocolMetrics(
         "time-distance",
     ),
     steps=("accuracy", "explanation", "box-iou", "time-distance"),
-    sides=("real-accuracy", "fake-accuracy", "answered-real"),
+    class_metrics=("real-accuracy", "fake-accuracy", "answered-real"),
     by_creator=("fake-accuracy", "box-iou", "time-distance"),
     by_category=("fake-accuracy", "explanation", "box-iou", "time-distance"),
     variants=(

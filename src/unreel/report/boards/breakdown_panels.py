@@ -56,9 +56,9 @@ _CALLED = {0: "called real", 1: "called generated"}
 def build_bias_panel(board: ReportBoard) -> BoardPanel | None:
     """Build the panel of biases towards a label or the first clip; `None` without such a metric."""
     metrics = board.protocol_definition.figures
-    if not metrics.sides:
+    if not metrics.class_metrics:
         return None
-    *class_metrics, habit = (metrics[name] for name in metrics.sides)
+    *class_metrics, habit = (metrics[name] for name in metrics.class_metrics)
     percentages = {
         contender.name: [
             get_entrant_metric(contender.entrant, m.metric) for m in (*class_metrics, habit)
@@ -410,7 +410,7 @@ def build_other_metrics_panel(board: ReportBoard) -> BoardPanel | None:
     metric_set = board.protocol_definition.figures
     other_panels = {
         *metric_set.leading,
-        *metric_set.sides,
+        *metric_set.class_metrics,
         metric_set.per_creator,
         "whole-frame-boxes",
     }

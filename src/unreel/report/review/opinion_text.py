@@ -118,7 +118,7 @@ class ReviewerAgreement:
         silent = [("no verdict", self.n_silent)] if self.n_silent else []
         counts = ", ".join(f"{key} by {n} of {total}" for key, n in [*self.said.items(), *silent])
         boxes = f"; boxes overlap {_format_range(self.overlaps)}" if self.overlaps else ""
-        times = [apart / MICROSECONDS for apart in self.apart_us]
+        times = [difference_us / MICROSECONDS for difference_us in self.apart_us]
         onsets = f"; onsets are {_format_range(times)} s apart" if times else ""
         return f"{counts}{boxes}{onsets}"
 

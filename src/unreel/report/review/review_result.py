@@ -85,7 +85,9 @@ def read_reviewer_records(run: "EvalRun", mode: Mode) -> tuple[ReviewerAccuracyR
 
     metric_set = run.recipe.instrument.figures
     ranking = metric_set.ranks_by(judged=False)
-    class_metrics = [metric for metric in metric_set.sides if metric_set[metric].better == "more"]
+    class_metrics = [
+        metric for metric in metric_set.class_metrics if metric_set[metric].better == "more"
+    ]
     metrics = [metric_set[metric] for metric in dict.fromkeys([ranking, *class_metrics])]
     return tuple(
         ReviewerAccuracyRecord(

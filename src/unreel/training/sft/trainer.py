@@ -176,8 +176,8 @@ class ResumableSftTrainer(SFTTrainer):  # type: ignore[misc]  # TRL carries no t
             is_best = self.vigil.note(look)
             metrics = {HELD_OUT: look.loss, **look.metric_values()}
             self.state.log_history.append({"step": look.step, **metrics})
-            patience = self.desk.recipe.watch.patience
-            has_ended = patience is not None and self.vigil.since_best >= patience
+            max_stale_checks = self.desk.recipe.watch.patience
+            has_ended = max_stale_checks is not None and self.vigil.since_best >= max_stale_checks
             if has_ended:
                 self.vigil.ended = "early"
                 self.control.should_training_stop = True
