@@ -28,6 +28,11 @@ CLAIM = {
 
 def sign(film: bytes, *, signer: str = "test signer") -> bytes:
     """`film` with a manifest that names `signer`."""
+    return sign_with_root(film, signer=signer)[0]
+
+
+def sign_with_root(film: bytes, *, signer: str = "test signer") -> tuple[bytes, bytes]:
+    """`film` with a manifest that names `signer`, and the certificate of the authority in PEM."""
     c2pa = pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
     chain, key = _certificate(signer)
     info = c2pa.C2paSignerInfo(alg=b"es256", sign_cert=chain, private_key=key, ta_url=b"")
@@ -35,7 +40,8 @@ def sign(film: bytes, *, signer: str = "test signer") -> bytes:
     out = io.BytesIO()
     with c2pa.Signer.from_info(info) as signing, c2pa.Builder(CLAIM) as builder:
         builder.sign(signing, "video/mp4", io.BytesIO(film), out)
-    return out.getvalue()
+    root = chain[chain.rindex(b"-----BEGIN CERTIFICATE-----") :]
+    return out.getvalue(), root
 
 
 def _certificate(name: str) -> tuple[bytes, bytes]:

@@ -20,10 +20,13 @@ from pathlib import Path
 
 _LOADED = (
     "av",
+    "filelock",  # like httpx2, tqdm and yaml, of huggingface_hub, which reads the environment when it is loaded
+    "httpx2",
     "pandas",  # Lance loads it where it is installed
     "pyarrow.dataset",
     "rapidocr.main",
     "scipy.ndimage",
+    "tqdm.auto",
     "unreel.annotation.campaign_state",
     "unreel.annotation.ledger.connection",
     "unreel.benchmarks.loader",
@@ -40,6 +43,7 @@ _LOADED = (
     "unreel.report.clips.clip_files",
     "unreel.reviewers.endpoint.reviewer",
     "unreel.stats.paired_differences",
+    "yaml",
 )
 """Whatever of these an environment has; nothing that loads Lance, whose threads a fork would lose."""
 _MOST_BYTES = 2**20

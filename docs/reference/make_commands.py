@@ -58,6 +58,7 @@ GUIDES: Final = {
     "reward": "[use the reward](../reward.md)",
     "runs": "[check and restore](runs.md#check-and-restore)",
     "score": "[answers of your own](runs.md#score-a-file), [judges](runs.md#judges)",
+    "seen": "[clips seen before](../seen.md)",
     "serve": "[serve a reviewer](../serving.md)",
     "train": "[train a reviewer](../training.md)",
 }

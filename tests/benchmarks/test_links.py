@@ -114,3 +114,47 @@ def test_more_files_than_are_taken_are_refused(
         (tmp_path / f"{number}.mp4").touch()
     with pytest.raises(UnreadableSourceError, match="UNREEL_TABLE_ROWS"):
         list(walk_videos(tmp_path))
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    """A snapshot in the cache of the hub: links to the blobs of its repository."""
+    repository = tmp_path / "datasets--me--clips"
+    folder = repository / "snapshots" / ("5" * 40)
+    (repository / "blobs").mkdir(parents=True)
+    for path in ("real/own.mp4", "generated/Veo/own.mp4"):
+        blob = repository / "blobs" / path.replace("/", "-")
+        blob.write_bytes(b"own")
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).symlink_to("../" * (path.count("/") + 2) + f"blobs/{blob.name}")
+    return folder
+
+
+@pytest.mark.parametrize("layout", ["folders", "list"])
+def test_links_of_the_hubs_cache_to_its_blobs_are_followed_and_no_others(
+    snapshot: Path, private: Path, layout: str
+) -> None:
+    (snapshot / "real" / "stolen.mp4").symlink_to(private / "secret.mp4")
+    (snapshot / "real" / "loop.mp4").symlink_to("loop.mp4")
+    table = snapshot.parent.parent / "blobs" / "table"
+    if layout == "list":
+        names = ("real/own.mp4", "generated/Veo/own.mp4", "real/stolen.mp4")
+        table.write_text("\n".join(["file,label", *(f"{name},fake" for name in names)]))
+        (snapshot / "manifest.csv").symlink_to("../../blobs/table")
+    rows = list(open_benchmark(snapshot, layout))
+    entries = [row.location for row in rows if isinstance(row, Entry)]
+    rejected = [row.name for row in rows if isinstance(row, Rejected)]
+    assert entries == ["real/own.mp4", "generated/Veo/own.mp4"]
+    assert (
+        rejected == ["real/stolen.mp4"]
+        if layout == "list"
+        else ["real/loop.mp4", "real/stolen.mp4"]
+    )
+
+
+def test_blobs_that_are_themselves_a_link_are_not_followed(snapshot: Path, private: Path) -> None:
+    blobs = snapshot.parent.parent / "blobs"
+    blobs.rename(private / "blobs")
+    blobs.symlink_to(private / "blobs")
+    entries, rejected = _sorted(snapshot)
+    assert (entries, len(rejected)) == ([], 2)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,9 @@ def no_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         file_review,
         "check_file_origin",
-        lambda clip, **keys: whole(clip, **(keys | {"drawn": True})),
+        lambda clip, *, settings, **keys: whole(
+            clip, settings=replace(settings, drawn=True), **keys
+        ),
     )
 
 

@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from credentials import sign
+from credentials import sign, sign_with_root
 from synthesise import ClipRecipe, synthesise
-from unreel.report.review.provenance import C2paManifest, C2paManifestState, read_c2pa_manifest
+from unreel.core.errors import InvalidSettingError
+from unreel.report.review.provenance import (
+    C2paManifest,
+    C2paManifestState,
+    read_c2pa_manifest,
+    read_trust_list,
+)
 
 c2pa = pytest.importorskip("c2pa", reason="c2pa-python is not installed: unreel[provenance]")
 
@@ -26,6 +32,24 @@ def test_a_signature_that_holds_is_told_with_its_doubt(signed) -> None:
     assert "No trust list is in use" in found.says
     assert found.manifest.actions == ("c2pa.created (trainedAlgorithmicMedia) by Some generator",)
     assert found.manifest.title == "<b>a clip</b>"
+
+
+def test_a_signer_under_a_trusted_authority_is_shown_as_trusted(tmp_path) -> None:
+    film, root = sign_with_root(synthesise(ClipRecipe(n_frames=12)))
+    other = sign_with_root(synthesise(ClipRecipe(n_frames=12)))[1]
+    path, anchors = tmp_path / "signed.mp4", tmp_path / "anchors.pem"
+    path.write_bytes(film)
+    anchors.write_bytes(root)
+    found = read_c2pa_manifest(path, trust_list=read_trust_list(anchors))
+    assert found.state is C2paManifestState.TRUSTED
+    assert "is on the trust list anchors.pem of 20" in found.says
+    anchors.write_bytes(other)
+    found = read_c2pa_manifest(path, trust_list=read_trust_list(anchors))
+    assert found.state is C2paManifestState.VALID
+    assert "is not on the trust list" in found.says
+    anchors.write_bytes(b"no certificate")
+    with pytest.raises(InvalidSettingError, match="no certificate in PEM"):
+        read_trust_list(anchors)
 
 
 def test_a_changed_picture_breaks_the_signature(signed, tmp_path) -> None:

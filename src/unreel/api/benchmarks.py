@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from unreel.api.public_benchmarks import apply_catalogue_settings, find_named_benchmark
 from unreel.api.shared_settings import BenchmarkSettings, TrustSettings, parse_column_mapping
 from unreel.core.command_options import Option
 from unreel.core.settings import read_environment_settings
@@ -26,6 +27,8 @@ def check_benchmark(settings: CheckSettings) -> "BenchmarkCheckResult":
     """Check a benchmark before an evaluation; clips are not opened."""
     from unreel.benchmarks.check import check_benchmark
 
+    if (named := find_named_benchmark(settings.path)) is not None:
+        settings, _ = apply_catalogue_settings(settings, named)
     mapping = parse_column_mapping(settings.mapping) or None
     return check_benchmark(
         settings.path, settings.layout, mapping=mapping, outside=settings.allow_outside

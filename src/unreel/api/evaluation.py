@@ -5,6 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from unreel.api.public_benchmarks import (
+    NamedBenchmark,
+    apply_catalogue_settings,
+    describe_choice,
+    find_named_benchmark,
+)
 from unreel.api.shared_settings import (
     BenchmarkSettings,
     BoxSettings,
@@ -97,6 +103,8 @@ class ReviewSettings(BoxSettings, SamplingSettings, TrustSettings):
     """Run of `unreel eval` from which the page shows the measured accuracy of a model. Repeatable."""
     passport: Annotated[Path | None, FILE] = None
     """Passport of `unreel calibrate`: each verdict is compared with those about your own real footage."""
+    trust_anchors: Annotated[Path | None, FILE] = None
+    """PEM file of certificate authorities: Content Credentials of their signers are shown as trusted.  [default: none]"""
     perturb: bool = False
     """Ask all questions again about recompressed, scaled and cropped copies of each clip: 4 times as many questions."""
     n_scan: Annotated[int, Option(name="--scan", low=0, high=1000)] = 24
@@ -160,19 +168,26 @@ def require_model_keys(models: Sequence[str]) -> None:
     list_model_endpoints(models, key_hosts=read_environment_settings().key_hosts)
 
 
-def plan_runs(settings: EvalSettings) -> "list[EvalRun]":
+def plan_runs(
+    settings: EvalSettings, on_note: Callable[[str], None] = lambda _note: None
+) -> "list[EvalRun]":
     """Plan a run for each model: one at `out`, several in subfolders of `out`.
+
+    A benchmark by name brings its settings from the catalogue, which `on_note` receives.
 
     Raises:
         InvalidSettingError: Two models would be stored in the same place.
     """
+    conditions = settings.parse_conditions(settings.conditions)
+    if (named := find_named_benchmark(settings.benchmark)) is not None:
+        settings, conditions = _apply_catalogue_settings(settings, conditions, named, on_note)
     with needs_extra("eval"):
         from unreel.evaluation.run_lookup import build_eval_run, find_run_location
         from unreel.media.access import require_sandbox_protection
 
     environment = read_environment_settings()
     flags: dict[str, Any] = {name: getattr(settings, name) for name in _RECIPE_KEYS}
-    flags["condition"] = settings.parse_conditions(settings.conditions)
+    flags["condition"] = conditions
     flags["mapping"] = parse_column_mapping(settings.mapping) or None
     names: Sequence[str | None] = tuple(dict.fromkeys(settings.models)) or (None,)
     recipes = [_resolve_recipe(settings, flags | {"model": name}) for name in names]
@@ -205,6 +220,33 @@ def plan_runs(settings: EvalSettings) -> "list[EvalRun]":
             )
         runs[run.place.uri] = run
     return list(runs.values())
+
+
+def _apply_catalogue_settings(
+    settings: EvalSettings,
+    conditions: list[dict[str, str]] | None,
+    named: NamedBenchmark,
+    on_note: Callable[[str], None],
+) -> tuple[EvalSettings, list[dict[str, str]] | None]:
+    """Return the settings and conditions with those of the catalogue where the user or the recipe gives none."""
+    from unreel.core.input_files import read_toml_file
+
+    defaults = named.entry.evaluation
+    written = {} if settings.recipe is None else read_toml_file(settings.recipe, "recipe")
+    settings, chosen = apply_catalogue_settings(settings, named, is_written=written)
+    protocol = settings.protocol or written.get("protocol")
+    if defaults is not None and protocol == defaults.protocol:
+        usual = {"sampling": defaults.sampling, "prompt": defaults.prompt}
+        missing = {
+            name: value
+            for name, value in usual.items()
+            if value is not None and not any(name in each for each in conditions or ())
+        }
+        if conditions or "condition" not in written:
+            conditions = [missing | each for each in conditions or [{}]]
+            chosen |= missing
+    on_note(describe_choice(named, chosen))
+    return settings, conditions
 
 
 def _resolve_recipe(settings: EvalSettings, flags: Mapping[str, Any]) -> "EvalRecipe":

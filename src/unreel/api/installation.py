@@ -31,6 +31,7 @@ BRINGS: Mapping[str, str] = {
     "curate": "`unreel curate`: raw video to a frozen benchmark",
     "desk": "`unreel desk`: a page where people check clips",
     "eval": "`unreel eval`: answers in tables, on disk or S3",
+    "hub": "`unreel benchmarks get`: public benchmarks by name",
     "inspect": "the task `unreel/review` for inspect_ai",
     "local": "`--model local/FOLDER`: models on this machine",
     "pandas": "rows of a run as a data frame",

@@ -27,3 +27,10 @@ def list_model_names() -> list[str]:
 
     names = [name for name in REVIEWERS.names() if name != ENDPOINT]
     return names + [f"{provider}/" for provider in sorted(PROVIDERS)]
+
+
+def list_public_benchmark_names() -> list[str]:
+    """Return the names of the public benchmarks of the catalogue."""
+    from unreel.catalogue.names import list_entry_names
+
+    return list_entry_names("benchmarks")

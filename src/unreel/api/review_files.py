@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from unreel.api.evaluation import ReviewSettings
-from unreel.api.seen import find_default_index
 from unreel.core.errors import (
     InvalidSettingError,
     MachineError,
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from unreel.media.reader import MediaReader
     from unreel.report.review.file_origin import FileOriginChecks
     from unreel.report.review.index_page import ReviewIndexPageClip
+    from unreel.report.review.provenance import C2paTrustList
     from unreel.report.review.review_result import ReviewerAccuracyRecord
     from unreel.reviewers.factory import ReviewerFactory, ReviewerWithPrices
 
@@ -246,8 +246,9 @@ class _ReviewSession:
         self.closing_notes: tuple[str, ...] = ()
         self._records: tuple[ReviewerAccuracyRecord, ...] = ()
         self._passport: FalseAlarmPassport | None = None
-        index = find_default_index()
+        index = environment.seen_index
         self._seen_index = index if index.is_file() and not settings.sample else None
+        self._trust_list: C2paTrustList | None = None
         self._index_clips: list[ReviewIndexPageClip] = []
 
     async def review_all(
@@ -275,6 +276,10 @@ class _ReviewSession:
             self._records = tuple(
                 record for run in runs for record in read_reviewer_records(run, parser)
             )
+        if self._settings.trust_anchors is not None:
+            from unreel.report.review.provenance import read_trust_list
+
+            self._trust_list = read_trust_list(self._settings.trust_anchors)
         if self._settings.passport is not None:
             from unreel.evaluation.passport import read_passport
 
@@ -391,6 +396,7 @@ class _ReviewSession:
             needs_window_search,
             select_frame_reviewers,
         )
+        from unreel.report.review.file_origin import FileOriginSettings
         from unreel.report.review.file_review import review_file
 
         on_note = self._callbacks.on_note
@@ -427,9 +433,12 @@ class _ReviewSession:
             questions,
             reader=self._reader,
             asker=asker,
-            drawn=self._settings.sample,
+            origin_settings=FileOriginSettings(
+                drawn=self._settings.sample,
+                seen_index=self._seen_index,
+                trust_list=self._trust_list,
+            ),
             perturb=self._settings.perturb,
-            seen_index=self._seen_index,
             on_opinion=on_opinion,
             on_variant=on_variant,
         )

@@ -7,6 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from unreel.api.keyword_types import require_parser_name
+from unreel.api.public_benchmarks import (
+    apply_catalogue_settings,
+    describe_choice,
+    find_named_benchmark,
+)
 from unreel.api.shared_settings import BenchmarkSettings, BoxSettings, parse_column_mapping
 from unreel.core.command_options import Option
 from unreel.core.errors import InvalidSettingError, UnreadableSourceError
@@ -140,8 +145,8 @@ class ScoreSettings(BoxSettings, BenchmarkSettings):
     """Settings of `score_stored_run` and `score_answer_file`."""
 
     answers: Annotated[str, Option(is_argument=True, kind="run")]
-    benchmark: Annotated[Path | None, Option(kind="existing", metavar="B")] = None
-    """Benchmark with the ground truth: a folder or a table of clips. A run needs it only if its benchmark has been moved."""
+    benchmark: Annotated[Path | None, Option(kind="existing benchmark", metavar="B")] = None
+    """Benchmark with the ground truth: a folder or a table of clips, or the name of a downloaded public benchmark. A run needs it only if its benchmark has been moved."""
     accept_changed: bool = False
     """Continue even if the benchmark or the recipe has changed since the run began."""
     protocol: Annotated[str | None, Option(kind="protocol")] = None
@@ -174,6 +179,8 @@ def score_stored_run(
         from unreel.evaluation.explanation_scores import open_run_rulings
         from unreel.evaluation.scoring import score_run
 
+    if (named := find_named_benchmark(settings.benchmark)) is not None:
+        settings, _ = apply_catalogue_settings(settings, named)
     source = StoredRunSettings(
         moved_to=settings.benchmark,
         allow_outside=settings.allow_outside,
@@ -308,6 +315,9 @@ def score_answer_file(
     from unreel.benchmarks.tables import read_table_column_names
     from unreel.benchmarks.votes import join_votes_with_entries, score_votes
 
+    if (named := find_named_benchmark(settings.benchmark)) is not None:
+        settings, chosen = apply_catalogue_settings(settings, named)
+        on_note(describe_choice(named, chosen))
     path = Path(settings.answers)
     if not path.exists():
         raise UnreadableSourceError(settings.answers, "no such file or folder", "Check the path")

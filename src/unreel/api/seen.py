@@ -40,7 +40,7 @@ class SeenIndexSettings(TrustSettings):
     @property
     def file(self) -> Path:
         """Return the file of the index."""
-        return self.index or find_default_index()
+        return self.index or read_environment_settings().seen_index
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,11 +82,6 @@ class SeenAddResult:
     failure: Failure | None = None
     note: str = ""
     """Result of the check of a pack's signature."""
-
-
-def find_default_index() -> Path:
-    """Return the file of the index that reviews search."""
-    return read_environment_settings().state_folder / "seen.sqlite"
 
 
 def add_seen_clips(

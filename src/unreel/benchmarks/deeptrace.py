@@ -6,6 +6,7 @@ lasts until the end of its last frame. The schema comes from third-party readers
 authors.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
@@ -152,7 +153,7 @@ def parse_deeptrace_row(row: object) -> Entry:
 
 def parse_trace_categories(tags: object) -> frozenset[Category]:
     """Return the trace categories of raw `tags`; a tag that matches none of the nine is `other`."""
-    if tags is None:
+    if tags is None or (isinstance(tags, float) and math.isnan(tags)):
         return frozenset()
     listed = [tags] if isinstance(tags, str) else tags
     if not isinstance(listed, list):

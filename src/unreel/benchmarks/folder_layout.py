@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -23,6 +24,7 @@ LEADS_OUT = (
     "behind a symbolic link that leads out of the benchmark's folder. Put the file itself there"
 )
 _MAX_FOLDERS = 10_000
+_HUB_REPOSITORY = re.compile(r"(datasets|models)--[^/]+--[^/]+")
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 
 
@@ -60,7 +62,7 @@ def walk_videos(root: Path, below: str = "") -> Iterator[str | Rejected]:
     """Yield the paths of the videos below `root` or its folder `below`, sorted within each folder.
 
     Paths are relative to `root`. Hidden files are skipped. A symbolic link is rejected and never
-    followed, because its target may be any file. Raise `UnreadableSourceError` if there are too
+    followed, because its target may be any file; except the links of the hub's cache to its blobs. Raise `UnreadableSourceError` if there are too
     many files, or too deep folders.
     """
     max_files = read_environment_settings().table_rows
@@ -93,12 +95,17 @@ def _iter_video_paths(root: Path, below: str, depth: int) -> Iterator[str | Reje
         path = f"{below}/{entry.name}" if below else entry.name
         if entry.name.startswith(".") or entry.name == "__MACOSX":
             yield None
-        elif entry.is_dir():
+        elif entry.is_dir(follow_symlinks=False) or (
+            entry.is_symlink() and Path(entry.path).is_dir()
+        ):
             yield from _iter_video_paths(root, path, depth + 1)
         elif not path.lower().endswith(VIDEO_SUFFIXES):
             yield None
+        elif entry.is_symlink():
+            is_blob = _find_hub_blobs(root.resolve()) and is_path_inside(Path(entry.path), root)
+            yield path if is_blob else Rejected(path, LINKED)
         else:
-            yield Rejected(path, LINKED) if entry.is_symlink() else path
+            yield path
 
 
 def reject_outside_links(rows: Iterable[Row], root: Path) -> Iterator[Row]:
@@ -118,11 +125,27 @@ def reject_outside_links(rows: Iterable[Row], root: Path) -> Iterator[Row]:
 
 
 def is_path_inside(path: Path, root: Path) -> bool:
-    """Return whether `path`, with all links followed, is `root` or inside it; False for endless links."""
+    """Return whether `path`, with all links followed, is `root` or inside it; False for endless links.
+
+    In a snapshot of the cache of the Hugging Face hub, whose files are links, the blobs of the same
+    repository are inside.
+    """
     try:
-        return path.resolve().is_relative_to(root.resolve())
+        target, folder = path.resolve(), root.resolve()
     except (OSError, RuntimeError):  # the name is too long, or links form a loop
         return False
+    blobs = _find_hub_blobs(folder)
+    return target.is_relative_to(folder) or (blobs is not None and target.parent == blobs)
+
+
+def _find_hub_blobs(folder: Path) -> Path | None:
+    """Return the folder of the blobs if `folder` is in a snapshot of the hub's cache; else `None`."""
+    for snapshot in (folder, *folder.parents):
+        repository = snapshot.parent.parent
+        if snapshot.parent.name == "snapshots" and _HUB_REPOSITORY.match(repository.name):
+            blobs = repository / "blobs"
+            return None if blobs.is_symlink() else blobs
+    return None
 
 
 def find_file_inside_folder(root: Path, name: str) -> Path | None:

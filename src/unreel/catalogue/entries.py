@@ -72,7 +72,9 @@ LinesFact = CatalogueFact[Lines] | None
 class CatalogueEntry(RecipeSection):
     """Fields that benchmarks and checkpoints have in common; a fact that is `None` is not stated."""
 
-    SETTINGS: ClassVar = frozenset({"name", "title", "protocols"})
+    SETTINGS: ClassVar = frozenset(
+        {"name", "title", "protocols", "download", "evaluation", "by_hand"}
+    )
     """Fields that the catalogue chooses, which need no source."""
     name: Line
     title: Line
@@ -102,9 +104,63 @@ class CatalogueEntry(RecipeSection):
                 yield field, fact
 
 
+class LinkedFile(RecipeSection):
+    """A file of a benchmark that is not on the hub."""
+
+    url: Line
+    path: Line
+    """Path below the folder of the download."""
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class HubDownload(RecipeSection):
+    """Files of the first data set in `hub_ids` that unreel downloads, and how it opens them."""
+
+    annotations: tuple[Line, ...] = ()
+    """Patterns of the paths of tables, which are downloaded first; `*` also stands for `/`."""
+    media: tuple[Line, ...] = ()
+    """Patterns of the paths of clips and archives."""
+    linked: tuple[LinkedFile, ...] = ()
+    layout: Line
+    adapter: Line | None = None
+    """Function of `adapters.py` that writes the table `manifest.jsonl`; `None` if the files are a layout of unreel."""
+    fetch_from: Line | None = None
+    """Address of the clips if the table names them by URL, as a value of `UNREEL_FETCH_FROM`."""
+
+
+class PublishedTableReference(RecipeSection):
+    """Table of a paper with the results of models, stored in `unreel.benchmarks.published`."""
+
+    table: Line
+    model: Line
+    """Column with the names of the models."""
+    metrics: dict[Line, Line]
+    """Column of each metric of unreel."""
+    frames: Line | None = None
+    """Frames that the models saw; `None` if that is not stated."""
+    prompt: Line | None = None
+    """Prompt variant of unreel with the words of the paper; `None` if there is none."""
+
+
+class EvaluationDefaults(RecipeSection):
+    """Settings of `unreel eval NAME` unless the user gives others."""
+
+    protocol: Annotated[Line, AfterValidator(require_protocol)]
+    prompt: Line = "paper"
+    sampling: Line | None = None
+    """Sampling plan; `None` is the default of the protocol."""
+    split: Line | None = None
+    published: PublishedTableReference | None = None
+
+
 class CatalogueBenchmark(CatalogueEntry):
     """A public benchmark or data set."""
 
+    download: HubDownload | None = None
+    """`None` if unreel does not download the files."""
+    evaluation: EvaluationDefaults | None = None
+    by_hand: tuple[Line, ...] = ()
+    """Steps of a download by hand."""
     splits: TextFact = None
     contents: TextFact = None
     """Numbers of clips, rows or pairs, by label where known."""

@@ -1,6 +1,7 @@
 """`unreel benchmarks`: layouts, examples, checks of a user's benchmark, and public benchmarks by name."""
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,15 +9,27 @@ from typing import TYPE_CHECKING
 import click
 
 from unreel.api import benchmarks as api
+from unreel.api import public_benchmarks
 from unreel.cli.catalogue import print_catalogue_entries, print_catalogue_entry
 from unreel.cli.options import LAYOUTS, settings_options
-from unreel.cli.output import echo, json_option, print_json, print_message, print_table
+from unreel.cli.output import (
+    echo,
+    format_rerun_command,
+    json_option,
+    print_json,
+    print_message,
+    print_table,
+)
+from unreel.cli.progress import ProgressMeter
+from unreel.engine.progress import Progress
 
 if TYPE_CHECKING:
     from unreel.benchmarks.check import BenchmarkCheckResult
+    from unreel.catalogue.download import DownloadPlan
 
 _NAMES_SHOWN = 8
 _REASONS_SHOWN = 10
+_MB = 10**6
 
 
 @click.group(invoke_without_command=True)
@@ -106,6 +119,87 @@ def show(name: str, *, as_json: bool) -> None:
     (a command or function of unreel gave it) and not stated.
     """
     print_catalogue_entry(api.get_public_benchmark(name), as_json=as_json)
+
+
+@benchmarks.command(short_help="Download a public benchmark by name.")
+@settings_options(public_benchmarks.GetSettings)
+@click.option("--yes", is_flag=True, help="Download without a question.")
+@json_option
+def get(settings: public_benchmarks.GetSettings, *, yes: bool, as_json: bool) -> None:
+    """Download the public benchmark NAME from the Hugging Face hub, and write the table that unreel reads.
+
+    Shows the commit, size, licence and access first, and asks. Sizes and hashes are checked, and archives
+    are unpacked and deleted. A call after a kill continues. Prints the record of the download, which is
+    also stored as unreel-download.json. HF_TOKEN, HF_HOME, HF_ENDPOINT and HF_HUB_OFFLINE work as usual.
+    Exits with status 2 if nothing is downloaded, also for a benchmark whose steps by hand it prints.
+    """
+    if steps := public_benchmarks.list_manual_steps(settings.name):
+        if as_json:
+            print_json({"name": settings.name, "steps": steps})
+        else:
+            echo(*(f"{number}. {step}" for number, step in enumerate(steps, start=1)))
+        print_message(f"unreel: {settings.name}: unreel does not download this benchmark")
+        sys.exit(2)
+    plan = public_benchmarks.plan_download(settings)
+    print_message(*_format_download_plan(plan))
+    if plan.files and not yes:
+        if not sys.stdin.isatty():
+            print_message(
+                "unreel: --yes: required without a terminal. "
+                f"Type {format_rerun_command('--yes')} to download the files"
+            )
+            sys.exit(2)
+        print_message("Download the files? Type y or n:")
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            print_message("nothing was downloaded")
+            sys.exit(2)
+    finished: Counter[str] = Counter()
+    with ProgressMeter() as meter:
+        meter.tell("checking the files")
+
+        def show_bytes(part: str, change: int) -> None:
+            if part not in finished:
+                due = plan.n_bytes if part == "download" else plan.n_unpacked_bytes
+                meter.expect(f"MB of the {part}", max(1, due // _MB) if part == "download" else 0)
+            finished[part] += change
+            meter.step(f"MB of the {part}", Progress(done=finished[part] // _MB))
+
+        def note_waiting() -> None:
+            print_message(f"waiting for another process that downloads into {plan.folder}")
+
+        record = public_benchmarks.run_download(plan, show_bytes, note_waiting)
+    if as_json:
+        print_json({"folder": str(plan.folder), **record.model_dump()})
+    else:
+        facts = {
+            "folder": plan.folder,
+            "revision": record.revision,
+            "files": f"{len(record.files)}, {sum(file.size or 0 for file in record.files):,} bytes, verified",
+            "bytes received": f"{record.n_bytes_received:,}, {record.n_bytes_received_twice:,} of them twice",
+            "rows": "those of the owner" if record.n_rows is None else f"{record.n_rows:,}",
+        }
+        facts |= {f"omitted: {reason}": f"{n:,} rows" for reason, n in record.omitted.items()}
+        print_table(("what", "value"), [{"what": k, "value": v} for k, v in facts.items()])
+    print_message(*public_benchmarks.list_next_steps(plan, is_default=settings.out is None))
+
+
+def _format_download_plan(plan: "DownloadPlan") -> list[str]:
+    if plan.revision is None:
+        return [f"{plan.entry.name}: all files are in {plan.folder}"]
+    licence, gate = plan.revision.licence, plan.revision.is_gated
+    stated = plan.entry.licence
+    if licence is None and stated is not None and stated.value is not None:
+        licence = f"{stated.value} ({stated.mark} in the catalogue)"
+    return [
+        f"{plan.entry.name}: {plan.record.repository}, commit {plan.revision.sha}",
+        f"  to download: {len(plan.files)} files, {plan.n_bytes / _MB:,.1f} MB",
+        f"  to unpack: about {plan.n_unpacked_bytes / _MB:,.1f} MB",
+        f"  free: {plan.n_free_bytes / _MB:,.1f} MB in {plan.folder}",
+        f"  licence: {licence or 'not stated'}",
+        f"  access: accept the terms at {plan.revision.page}, and set HF_TOKEN"
+        if gate
+        else "  access: not gated",
+    ]
 
 
 def _print_layout_examples(*, as_json: bool) -> None:

@@ -27,10 +27,12 @@ from unreel.cli.process_signals import (
 from unreel.cli.progress import ProgressMeter
 from unreel.cli.scorecards import (
     build_condition_scorecard_rows,
+    build_published_document,
     explain_empty_scorecards,
     format_metric_cell,
     print_answer_counts,
     print_condition_scorecards,
+    print_published_results,
 )
 from unreel.core.errors import (
     InvalidSettingError,
@@ -115,7 +117,9 @@ def eval_(
 ) -> None:
     """Evaluate models on a benchmark: send every question, store the answers and score them.
 
-    BENCHMARK is a folder or a table of clips with their ground truth; clips may be at s3:// locations.
+    BENCHMARK is a folder or a table of clips with their ground truth; clips may be at s3:// locations. It
+    can also be the name of a benchmark that `unreel benchmarks get` downloaded: the catalogue then gives
+    the protocol, prompt, frames and split, unless you do.
     A second call with the same --out sends only the questions without an answer, also after kill -9;
     `unreel eval --out RUN` alone continues RUN with its own settings.
     """
@@ -133,7 +137,7 @@ def evaluate_and_print(
         if not dry_run:
             api.require_model_keys(settings.models)
         limit_malloc_arenas()
-        runs = api.plan_runs(settings)
+        runs = api.plan_runs(settings, print_message)
 
         def show_run(number: int, run: "EvalRun") -> None:
             model = run.recipe.reviewer.model.partition("@")[0]
@@ -158,6 +162,7 @@ def evaluate_and_print(
         (result,) = results.values()
         _print_run_report(result)
         print_condition_scorecards(result.scores)
+        print_published_results(result.run, result.scores)
         _print_run_failures(result)
     else:
         _print_several_runs([*results.values()])
@@ -213,6 +218,7 @@ def _build_result_document(
         "outcome": result.outcome,
         "cost_usd": result.cost_usd,
         "scores": build_condition_scorecard_rows(result.scores),
+        **build_published_document(run, result.scores),
     }
 
 
@@ -254,6 +260,7 @@ def _print_several_runs(results: Sequence[FinishedRun]) -> None:
         _print_run_report(result)
         for score in result.scores:
             print_answer_counts(score.scorecard)
+        print_published_results(result.run, result.scores)
         _print_run_failures(result)
     for condition in dict.fromkeys(s.condition for result in results for s in result.scores):
         print_message(f"condition: {condition}")

@@ -25,6 +25,7 @@ from unreel.api.option_values import (
     list_layout_names,
     list_model_names,
     list_protocol_names,
+    list_public_benchmark_names,
 )
 from unreel.cli.output import print_message
 from unreel.core.command_options import Option, read_field_docstrings
@@ -90,6 +91,15 @@ class ProtocolParamType(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+class BenchmarkParamType(click.Path):
+    """Click parameter type for an existing path, or the name of a public benchmark."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) in list_public_benchmark_names() and not Path(value).exists():
+            return Path(value)
+        return super().convert(value, param, ctx)
+
+
 class ClipPathParamType(click.Path):
     """Click type of a clip's path; it rejects URLs and accepts missing files, which commands report."""
 
@@ -127,6 +137,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "file": {"type": click.Path(exists=True, dir_okay=False, path_type=Path)},
     "existing text": {"type": click.Path(exists=True)},
     "existing": {"type": click.Path(exists=True, path_type=Path)},
+    "existing benchmark": {"type": BenchmarkParamType(exists=True, path_type=Path)},
     "existing folder": {"type": click.Path(exists=True, file_okay=False, path_type=Path)},
     "layout": {"type": LAYOUTS},
     "category": {

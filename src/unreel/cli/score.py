@@ -21,10 +21,12 @@ from unreel.cli.output import (
 from unreel.cli.process_signals import limit_malloc_arenas
 from unreel.cli.scorecards import (
     build_condition_scorecard_rows,
+    build_published_document,
     explain_empty_scorecards,
     format_metric_cell,
     print_answer_counts,
     print_condition_scorecards,
+    print_published_results,
     print_scorecard_metrics,
     print_scorecard_table,
     print_unmatched_items,
@@ -66,9 +68,11 @@ def _score_run(settings: api.ScoreSettings, form: Form, *, as_json: bool) -> int
     run, scores, summary = api.score_stored_run(settings, print_message)
     if as_json:
         rows = build_condition_scorecard_rows(scores)
-        print_json({"run": run.place.uri, "scores": rows, **summary})
+        published = build_published_document(run, scores)
+        print_json({"run": run.place.uri, "scores": rows, **summary, **published})
     else:
         print_condition_scorecards(scores, form)
+        print_published_results(run, scores, form)
         for name, value in summary.items():
             print_message(f"{name}: {value}")
         if any(score.scorecard.failures for score in scores):

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from unreel.api.public_benchmarks import find_published_results
 from unreel.cli.output import Form, print_message, print_table
 from unreel.core.estimate import PART_PREFIXES, Measured, Metric, Scorecard, Unmeasured
 
 if TYPE_CHECKING:
+    from unreel.api.public_benchmarks import PublishedResults
+    from unreel.evaluation.run_job import EvalRun
     from unreel.evaluation.scoring import ConditionScore
 
 _SHOWN = 5
@@ -37,6 +40,50 @@ def build_condition_scorecard_rows(scores: "Iterable[ConditionScore]") -> list[d
         }
         for score in scores
     ]
+
+
+def build_published_document(
+    run: "EvalRun", scores: "Sequence[ConditionScore]"
+) -> dict[str, object]:
+    """Return the published results for the benchmark of `run` for `--json`; empty if there are none."""
+    published = _find_published_results(run, scores)
+    return {} if published is None else {"published": published}
+
+
+def print_published_results(
+    run: "EvalRun", scores: "Sequence[ConditionScore]", form: Form = "text"
+) -> None:
+    """Print the published results for the benchmark of `run` beside those of `scores`, and how they differ."""
+    published = _find_published_results(run, scores) if form == "text" else None
+    if published is None:
+        return
+    for score in scores if published.figures else ():
+        values = {metric.name: metric.value for metric in score.scorecard.metrics}
+        rows = [
+            {
+                "metric": name,
+                "here": format_metric_cell(values[name]) or "not measured",
+                "published": f"{min(figures.values()):g} to {max(figures.values()):g}",
+                "by": f"{len(figures)} models",
+            }
+            for name, figures in published.figures.items()
+            if name in values
+        ]
+        print_table(("metric", "here", "published", "by"), rows, title=published.source)
+    if published.statements:
+        print_table(("published", "mark", "source"), published.statements)
+    print_message(
+        "Published results are not from this program. What differs, as far as it is stated:"
+    )
+    print_message(*(f"  {name}: {text}" for name, text in published.differences.items()))
+
+
+def _find_published_results(
+    run: "EvalRun", scores: "Sequence[ConditionScore]"
+) -> "PublishedResults | None":
+    return find_published_results(
+        run.benchmark_path, run.recipe.protocol, [score.condition for score in scores]
+    )
 
 
 def print_answer_counts(scorecard: Scorecard) -> None:

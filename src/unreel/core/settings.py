@@ -13,6 +13,7 @@ from unreel.core.errors import InvalidSettingError, suggest_names
 PREFIX = "UNREEL_"
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _STATE = "XDG_STATE_HOME"
+_DATA = "XDG_DATA_HOME"
 _CACHE = "XDG_CACHE_HOME"
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _KEY = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS|HEADERS)$")
@@ -57,6 +58,8 @@ class EnvironmentSettings:
     """Maximum number of rows of a benchmark's table, and of files of a folder."""
     state: str = ""
     """Folder for state that must stay on this machine; empty for the user's default."""
+    benchmarks: str = ""
+    """Folder of downloaded public benchmarks; empty for the user's default."""
     cache: str = ""
     """Folder for files that can be fetched again; empty for the user's default."""
     prompts_from: str = "https://raw.githubusercontent.com"
@@ -65,9 +68,20 @@ class EnvironmentSettings:
     """Address of the ledger of `unreel annotate`, including its password: never store or print it."""
 
     @property
+    def benchmarks_folder(self) -> Path:
+        """Return the folder with one folder for each downloaded public benchmark."""
+        default = Path.home() / ".local" / "share" / "unreel" / "benchmarks"
+        return Path(self.benchmarks) if self.benchmarks else default
+
+    @property
     def state_folder(self) -> Path:
         """Return the folder of the start logs of runs on an object store."""
         return Path(self.state) if self.state else Path.home() / ".local" / "state" / "unreel"
+
+    @property
+    def seen_index(self) -> Path:
+        """Return the file of the index of clips that were seen before, which reviews search."""
+        return self.state_folder / "seen.sqlite"
 
     @property
     def cache_folder(self) -> Path:
@@ -82,6 +96,8 @@ def read_environment_settings(environment: Mapping[str, str] | None = None) -> E
     values: dict[str, Any] = {}
     if environ.get(_STATE):
         values["state"] = str(Path(environ[_STATE]) / "unreel")
+    if environ.get(_DATA):
+        values["benchmarks"] = str(Path(environ[_DATA]) / "unreel" / "benchmarks")
     if environ.get(_CACHE):
         values["cache"] = str(Path(environ[_CACHE]) / "unreel")
     for variable in sorted(name for name in environ if name.startswith(PREFIX)):

@@ -14,6 +14,7 @@ from unreel.asking.answer_table import LanceAnswerStore
 from unreel.asking.asker import Asker
 from unreel.core.failure import Failure, FailureReason
 from unreel.core.output_files import OutputDirectory
+from unreel.core.settings import read_environment_settings
 from unreel.desk.case_store import CaseRecord, CaseStore
 from unreel.desk.keyframes import write_keyframes
 from unreel.desk.reviewer_sets import OpenReviewerSet
@@ -26,7 +27,7 @@ from unreel.report.review.evidence_page import (
     EvidencePageParts,
     write_evidence_files,
 )
-from unreel.report.review.file_origin import FileOriginChecks
+from unreel.report.review.file_origin import FileOriginChecks, FileOriginSettings
 from unreel.report.review.file_review import review_file
 from unreel.report.review.index_page import (
     ReviewIndexPageClip,
@@ -72,6 +73,7 @@ async def review_case(
 
     if n_questions:
         report_answer()
+    seen_index = read_environment_settings().seen_index
     answers = LanceAnswerStore(StorageLocation(str(case.folder)) / _TABLE)
     with closing(Asker(tools.reader, answers=answers)) as asker:
         review, origin = await review_file(
@@ -80,6 +82,9 @@ async def review_case(
             reviewer_set.questions,
             reader=tools.reader,
             asker=asker,
+            origin_settings=FileOriginSettings(
+                seen_index=seen_index if seen_index.is_file() else None
+            ),
             on_opinion=report_answer,
         )
     review = replace(review, passport=reviewer_set.passport)

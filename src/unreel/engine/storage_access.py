@@ -73,8 +73,8 @@ def read_size_and_mtime(path: str) -> str:
 def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> dict[str, str]:
     """Return the size and ETag of each object, which change if it is replaced; "" if it is missing.
 
-    Objects in locations that are not allowed are not queried and get "". Raise `MachineError` if
-    the store does not answer.
+    Objects behind `http://` and `https://`, and those in locations that are not allowed, are not
+    queried and get "". Raise `MachineError` if the store does not answer.
     """
     from unreel.engine.allowed_locations import require_allowed_location
     from unreel.engine.location import StorageLocation, read_object_tag
@@ -82,6 +82,8 @@ def read_object_tags(locations: Sequence[str], access: ClipAccessSettings) -> di
     named = access.reach.named
 
     def ask(location: str) -> str:
+        if not location.startswith("s3://"):
+            return ""
         try:
             require_allowed_location(location, named)
         except InvalidValueError:

@@ -25,13 +25,13 @@ from unreel.core.span import MICROSECONDS, TimeSpan, format_seconds
 from unreel.media.reader import MediaReader
 
 INDEX_SAMPLING, SEARCH_SAMPLING = "fps-2", "fps-4"
-MAX_BITS = 44
+MAX_BITS = 56
 """Maximum number of differing bits of 256 between a frame and its copy."""
 MIN_FRAMES = 4
 """Minimum number of matching frames at one offset; fewer if a clip has fewer."""
 MIN_SHARE = 0.6
 """Minimum fraction of matching frames where the two clips overlap in time."""
-_MAX_FIRST_BITS = 17
+_MAX_FIRST_BITS = 20
 """Maximum number of differing bits in the 64 bits of the first pass."""
 _INDEX_STEP_US, _SEARCH_STEP_US = MICROSECONDS // 2, MICROSECONDS // 4
 _MAX_OFFSET_US = _SEARCH_STEP_US + 10_000
@@ -245,39 +245,48 @@ def _match_frames(
     for owner, found in hits.items():
         seen = clips[owner]
         match = _find_best_offset(found, times, frames["at_us"][owners == owner])
-        if match is not None:
-            yield SeenMatch(
-                clip=seen,
-                is_same_file=seen.id == clip,
-                is_mirrored=is_mirrored,
-                span=TimeSpan(match[0][0], match[-1][0] + _SEARCH_STEP_US),
-                seen_span=TimeSpan(match[0][1], match[-1][1] + _INDEX_STEP_US),
-                n_frames=len(match),
-                bits=float(np.median([bits for _, _, bits in match])),
-            )
+        if match is None:
+            continue
+        at_us, offset_us, bits = match
+        start_us, end_us = int(at_us.min()), int(at_us.max()) + _SEARCH_STEP_US
+        seen_start_us = max(0, start_us + offset_us)
+        yield SeenMatch(
+            clip=seen,
+            is_same_file=seen.id == clip,
+            is_mirrored=is_mirrored,
+            span=TimeSpan(start_us, end_us),
+            seen_span=TimeSpan(seen_start_us, max(end_us + offset_us, seen_start_us + 1)),
+            n_frames=len(at_us),
+            bits=float(np.median(bits)),
+        )
 
 
 def _find_best_offset(
     hits: Sequence[tuple[int, int, int]], times: NDArray[np.int64], seen_times: NDArray[np.int64]
-) -> list[tuple[int, int, int]] | None:
-    """Return the hits at the offset with most frames, in order of time; `None` if they are too few."""
+) -> tuple[NDArray[np.int64], int, NDArray[np.int64]] | None:
+    """Return the times of the matching frames at the offset with most of them, this offset, and their bits.
+
+    The offset is that of the closest frames, because the others lie between two frames of the index.
+    `None` if too few frames match.
+    """
     best: dict[int, tuple[int, int, int]] = {}
+    rank = (0, 0)
     for offset in {seen_at - at for at, seen_at, _ in hits}:
         at_offset: dict[int, tuple[int, int, int]] = {}
         for hit in sorted(hits, key=lambda hit: hit[2]):
             if abs(hit[1] - hit[0] - offset) <= _MAX_OFFSET_US:
                 at_offset.setdefault(hit[0], hit)
-        if len(at_offset) > len(best):
-            best = at_offset
+        n_bits = sum(bits for _, _, bits in at_offset.values())
+        if (len(at_offset), -n_bits) > rank:
+            best, rank = at_offset, (len(at_offset), -n_bits)
     if not best:
         return None
-    offset = int(np.median([seen_at - at for at, seen_at, _ in best.values()]))
-    overlap = times[
-        (times + offset >= seen_times.min() - _MAX_OFFSET_US)
-        & (times + offset <= seen_times.max() + _MAX_OFFSET_US)
-    ]
-    needed = max(min(MIN_FRAMES, len(times)), MIN_SHARE * len(overlap))
-    return [best[at] for at in sorted(best)] if len(best) >= needed else None
+    at_us, seen_us, bits = np.array([best[at] for at in sorted(best)]).T
+    offset_us = int(np.median((seen_us - at_us)[bits <= np.median(bits)]))
+    first_us, last_us = seen_times.min() - _MAX_OFFSET_US, seen_times.max() + _MAX_OFFSET_US
+    n_overlap = int(((times + offset_us >= first_us) & (times + offset_us <= last_us)).sum())
+    n_needed = max(min(MIN_FRAMES, len(times)), MIN_SHARE * n_overlap)
+    return (at_us, offset_us, bits) if len(at_us) >= n_needed else None
 
 
 def _build_same_file_match(seen: SeenClip) -> SeenMatch:

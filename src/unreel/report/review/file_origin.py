@@ -11,6 +11,7 @@ from unreel.core.safe_text import sanitise_line
 from unreel.media.reader import MediaReader
 from unreel.report.review.provenance import (
     C2paReadResult,
+    C2paTrustList,
     FileOriginCheck,
     FileOriginCheckOutcome,
     build_credentials_check,
@@ -113,21 +114,27 @@ class FileOriginChecks:
         return tuple(check.hint for check in self.checks if check.hint)
 
 
-def check_file_origin(
-    clip: Clip,
-    *,
-    reader: MediaReader,
-    without_seccomp: bool,
-    drawn: bool,
-    seen_index: Path | None = None,
-) -> FileOriginChecks:
-    """Check a file for signs of its origin, without a model; for `drawn` samples without watermark search.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOriginSettings:
+    """Settings of the checks of a clip file for its origin."""
 
-    `seen_index` is an index of clips that were seen before, in which the clip is searched.
-    """
+    drawn: bool = False
+    """Whether the clip is a synthetic sample, in which no watermark is searched."""
+    seen_index: Path | None = None
+    """Index of clips that were seen before, in which the clip is searched."""
+    trust_list: C2paTrustList | None = None
+    """Authorities whose signers are shown as trusted."""
+
+
+def check_file_origin(
+    clip: Clip, *, reader: MediaReader, without_seccomp: bool, settings: FileOriginSettings
+) -> FileOriginChecks:
+    """Check a file for signs of its origin, without a model."""
     file = Path(clip.location)
-    provenance = read_c2pa_manifest(file, without_seccomp=without_seccomp)
-    if drawn:
+    provenance = read_c2pa_manifest(
+        file, without_seccomp=without_seccomp, trust_list=settings.trust_list
+    )
+    if settings.drawn:
         watermarks = build_skipped_watermark_check("the clip was drawn for this sample.")
     else:
         from unreel.report.review.visible_watermarks import (
@@ -136,9 +143,10 @@ def check_file_origin(
 
         watermarks = check_visible_watermarks(file, reader)
     found = build_file_origin_checks(clip.facts, watermarks=watermarks, provenance=provenance)
-    if seen_index is None:
+    if settings.seen_index is None:
         return found
-    return replace(found, checks=(*found.checks, check_seen_before(clip, reader, seen_index)))
+    seen = check_seen_before(clip, reader, settings.seen_index)
+    return replace(found, checks=(*found.checks, seen))
 
 
 def check_seen_before(clip: Clip, reader: MediaReader, seen_index: Path) -> FileOriginCheck:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from unreel.asking.asker import Asker
 from unreel.core.clip import Clip
@@ -11,7 +10,7 @@ from unreel.evaluation.opinion import Opinion
 from unreel.evaluation.review import Review, ReviewQuestions, review_clip, review_clip_variants
 from unreel.media.perturb import ClipVariant
 from unreel.media.reader import MediaReader
-from unreel.report.review.file_origin import FileOriginChecks, check_file_origin
+from unreel.report.review.file_origin import FileOriginChecks, FileOriginSettings, check_file_origin
 from unreel.reviewers.factory import ReviewerWithPrices
 
 _FIRST_ASK_S = 0.2
@@ -24,17 +23,15 @@ async def review_file(
     *,
     reader: MediaReader,
     asker: Asker,
-    drawn: bool = False,
+    origin_settings: FileOriginSettings = FileOriginSettings(),  # noqa: B008  frozen
     perturb: bool = False,
-    seen_index: Path | None = None,
     on_opinion: Callable[[Opinion], None] = lambda _opinion: None,
     on_variant: Callable[[ClipVariant], None] = lambda _variant: None,
 ) -> tuple[Review, FileOriginChecks]:
     """Ask `reviewers` about `clip`, check its file, and return both results.
 
-    `drawn` states that the clip is synthetic, `seen_index` is a file with clips that were seen before. With `perturb`, the reviewers are asked again about
-    variants of the clip; `on_variant` is called before each is made, `on_opinion` after each answer
-    about the clip itself.
+    With `perturb`, the reviewers are asked again about variants of the clip; `on_variant` is called
+    before each is made, `on_opinion` after each answer about the clip itself.
     """
 
     async def ask() -> Review:
@@ -61,8 +58,7 @@ async def review_file(
             clip,
             reader=reader,
             without_seccomp=bool(read_environment_settings().media_without_seccomp),
-            drawn=drawn,
-            seen_index=seen_index,
+            settings=origin_settings,
         )
     except BaseException:
         task.cancel()

@@ -5,6 +5,7 @@ proves nothing.
 """
 
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from unreel.core.errors import SandboxError
+from unreel.core.errors import InvalidSettingError, SandboxError
 from unreel.core.failure import Failure
+from unreel.core.input_files import read_limited_bytes
 from unreel.media.messages import TaskReplyPayload
 from unreel.media.sandbox import FileSandbox, SandboxLimits
 from unreel.media.sandbox.reply_format import sanitise_reply_text
@@ -60,6 +62,7 @@ _SIGNATURES = (
     (0, b"GIF8", "image/gif"),
 )
 _START_BYTES = 12
+_MAX_TRUST_BYTES = 2_000_000
 _UNTRUSTED = "signingCredential.untrusted"
 _TRAINED = ("(trainedAlgorithmicMedia)", "(compositeWithTrainedAlgorithmicMedia)")
 """IPTC terms for media made by a trained model, completely or partly, in an action."""
@@ -105,7 +108,33 @@ class C2paReadResult(BaseModel):
     manifest: C2paManifest | None = None
 
 
-def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paReadResult:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class C2paTrustList:
+    """Certificates of authorities whose signers are trusted, as a PEM file on this machine."""
+
+    name: str
+    certificates: str
+    changed_on: date
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.changed_on.isoformat()}"
+
+
+def read_trust_list(file: Path) -> C2paTrustList:
+    """Read a trust list; raise `InvalidSettingError` if the file has no certificate in PEM."""
+    data = read_limited_bytes(file, most=_MAX_TRUST_BYTES)
+    text = data.decode("ascii", "replace")
+    if "-----BEGIN CERTIFICATE-----" not in text:
+        raise InvalidSettingError(
+            "--trust-anchors", f"{file} has no certificate in PEM", "Name a file of certificates"
+        )
+    changed_on = datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
+    return C2paTrustList(name=file.name, certificates=text, changed_on=changed_on)
+
+
+def read_c2pa_manifest(
+    file: Path, *, without_seccomp: bool = False, trust_list: C2paTrustList | None = None
+) -> C2paReadResult:
     """Read the C2PA manifest of `file`; an unreadable manifest gives a state, never an exception."""
     if find_spec("c2pa") is None:
         return _build_skipped_result("c2pa-python is not installed (pip install 'unreel[review]')")
@@ -119,13 +148,16 @@ def read_c2pa_manifest(file: Path, *, without_seccomp: bool = False) -> C2paRead
         return _build_skipped_result("the library does not read this kind of file")
     try:
         with FileSandbox(_LIMITS, tasks=_TASKS, without_seccomp=without_seccomp) as sandbox:
-            reply = sandbox("manifest", file, {"format": media_type})
+            request: dict[str, object] = {"format": media_type}
+            if trust_list is not None:
+                request["trust_anchors"] = trust_list.certificates
+            reply = sandbox("manifest", file, request)
     except SandboxError as error:
         return _build_skipped_result(error.problem)
     return (
         _build_unreadable_result(str(reply))
         if isinstance(reply, Failure)
-        else _evaluate_c2pa_reply(reply)
+        else _evaluate_c2pa_reply(reply, trust_list)
     )
 
 
@@ -151,7 +183,9 @@ def build_credentials_check(result: C2paReadResult) -> FileOriginCheck:
     )
 
 
-def _evaluate_c2pa_reply(reply: TaskReplyPayload) -> C2paReadResult:
+def _evaluate_c2pa_reply(
+    reply: TaskReplyPayload, trust_list: C2paTrustList | None
+) -> C2paReadResult:
     try:
         manifest = C2paManifest.model_validate(reply.header)
     except ValidationError:
@@ -170,11 +204,13 @@ def _evaluate_c2pa_reply(reply: TaskReplyPayload) -> C2paReadResult:
         manifest.state, C2paManifestState.INVALID
     )
     return C2paReadResult(
-        state=state, says=_format_manifest_finding(state, manifest), manifest=manifest
+        state=state, says=_format_manifest_finding(state, manifest, trust_list), manifest=manifest
     )
 
 
-def _format_manifest_finding(state: C2paManifestState, manifest: C2paManifest) -> str:
+def _format_manifest_finding(
+    state: C2paManifestState, manifest: C2paManifest, trust_list: C2paTrustList | None
+) -> str:
     signer = manifest.signer or "an unnamed signer"
     if state is C2paManifestState.INVALID:
         causes = ", ".join(code for code in manifest.problems if code != _UNTRUSTED)
@@ -185,7 +221,9 @@ def _format_manifest_finding(state: C2paManifestState, manifest: C2paManifest) -
         )
     finding = f"The file carries Content Credentials (C2PA) signed as {signer}; signature and hashes are valid."
     if state is C2paManifestState.TRUSTED:
-        return f"{finding} The signer is on the trust list in use."
+        return f"{finding} The signer is on the trust list {trust_list}."
+    if trust_list is not None:
+        return f"{finding} The signer is not on the trust list {trust_list}: anyone could have signed under this name."
     return f"{finding} No trust list is in use here, so anyone could have signed under this name."
 
 

@@ -16,14 +16,18 @@ from unreel.media.messages import Task, TaskReplyPayload
 LONGEST = 300
 MAX_ITEMS = 20
 # The sandbox has no network; with this setting the library makes no requests.
-_SETTINGS = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}}
+_SETTINGS = {"remote_manifest_fetch": False, "ocsp_fetch": False}
 
 
 def read_manifest_summary(file: BinaryIO, request: Mapping[str, Any]) -> TaskReplyPayload:
     """Return the content of a file's C2PA manifest, or the reason why it cannot be read."""
+    anchors = request.get("trust_anchors")
+    values: dict[str, Any] = {"verify": {**_SETTINGS, "verify_trust": anchors is not None}}
+    if anchors is not None:
+        values["trust"] = {"trust_anchors": anchors}
     try:
         with (
-            c2pa.Settings.from_dict(_SETTINGS) as settings,
+            c2pa.Settings.from_dict(values) as settings,
             c2pa.Context(settings) as context,
             c2pa.Reader(request["format"], file, context=context) as reader,
         ):
