@@ -40,7 +40,7 @@ class CalibrateSettings(ModelSettings, SamplingSettings, EngineSettings, TrustSe
 
     archive: Annotated[Path, Option(is_argument=True, kind="existing")]
     models: Annotated[tuple[str, ...], Option(name="--model", kind="model", is_required=True)]
-    """Model to ask, as in `unreel review`. Repeatable."""
+    """Model to ask, as in `unreel review`; local is the first model on this computer that sees pictures. Repeatable."""
     protocols: Annotated[tuple[str, ...], Option(name="--protocol", kind="clip protocol")] = ()
     """Protocol of the questions. Repeatable.  [default: trace, realism, as in `unreel review`]"""
     conditions: Annotated[
@@ -76,11 +76,17 @@ def calibrate(
         from unreel.evaluation.footage_answers import build_passport
         from unreel.evaluation.passport import write_passport
 
-    require_model_keys(settings.models)
+    models = settings.models
+    if "local" in models:
+        from unreel.reviewers.endpoint.servers import require_local_model
+
+        local = require_local_model()
+        models = tuple(local if model == "local" else model for model in models)
+    require_model_keys(models)
     folder = settings.out.with_name(f"{settings.out.stem}-runs")
     footage = _write_footage_table(settings.archive, folder)
     runs: list[EvalRun] = []
-    for model in dict.fromkeys(settings.models):
+    for model in dict.fromkeys(models):
         for protocol in dict.fromkeys(settings.protocols or REVIEWED):
             name = make_safe_file_name(f"{model}-{protocol}")
             planned = plan_runs(
