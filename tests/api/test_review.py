@@ -97,7 +97,11 @@ def test_an_unreadable_clip_is_an_error_with_its_reason(name: str, tmp_path: Pat
         ({"models": "coinn"}, InvalidSettingError, "Did you mean 'coin'"),
         ({"models": "opnai/gpt-5"}, UnknownNameError, "Did you mean 'openai'"),
         ({"models": []}, InvalidSettingError, "no model is named"),
-        ({"models": 3}, InvalidSettingError, "missing attributes: name, wants, box_space, answer, close"),
+        (
+            {"models": 3},
+            InvalidSettingError,
+            "missing attributes: name, wants, box_space, answer, close",
+        ),
         ({"protocols": ()}, InvalidSettingError, "none is named"),
         ({"protocols": "realty"}, UnknownNameError, "Did you mean 'reality'"),
         ({"protocols": "preference"}, InvalidSettingError, "does not ask about one clip"),

@@ -179,3 +179,22 @@ def test_a_layout_of_another_package_is_found_checked_and_evaluated(
     named = unreel(site, "benchmarks", "check", str(tmp_path), "--layout", "truth-texts")
     assert named.returncode == 2
     assert "truth-text" in named.stderr
+
+
+def test_a_kind_of_reviewers_of_another_package_opens_each_by_its_name(
+    tmp_path: Path, clips: Path
+) -> None:
+    points = (
+        "[unreel.reviewer_kinds]\nseeded = loud_edges:open_seeded\ncommand = loud_edges:nothing\n"
+    )
+    site = install(tmp_path, block("plugin-kind"), points)
+    asked = ["eval", str(clips), "--trusted", "--protocol", "reality", "--model"]
+    done = unreel(site, *asked, "seeded:7", "--out", str(tmp_path / "run"), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outcome"]["reviewer"] == "coin?seed=7"
+    refused = unreel(site, *asked, "seeded:x", "--out", str(tmp_path / "other"))
+    assert refused.returncode == 2
+    assert "Write seeded:7" in refused.stderr
+    unknown = unreel(site, *asked, "sown:7", "--out", str(tmp_path / "other"))
+    assert unknown.returncode == 2
+    assert "no reviewer is named 'sown:7'" in unknown.stderr

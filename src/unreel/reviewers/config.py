@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from decimal import Decimal
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,12 +19,8 @@ from unreel.catalogue.owner_prompts import (
 )
 from unreel.core.errors import InvalidSettingError, UnreelError, suggest_names
 from unreel.core.question import Instrument
-from unreel.core.registry import LazyImport, require_extra
-from unreel.core.server_keys import (
-    find_server_key_variable,
-    parse_server_url,
-    require_encrypted_connection,
-)
+from unreel.core.registry import LazyImport
+from unreel.core.server_keys import parse_server_url
 from unreel.protocols.box_space import parse_box_space
 from unreel.protocols.protocol import Mode, Protocol, asks_to_think, get_protocol
 from unreel.recipes.validation import (
@@ -39,8 +34,7 @@ from unreel.recipes.validation import (
     Text,
 )
 from unreel.reviewers.condition_section import ConditionSection
-from unreel.reviewers.contract import Reviewer
-from unreel.reviewers.endpoint.budget import EarlierSpending, TokenPrice, read_token_prices
+from unreel.reviewers.endpoint.budget import TokenPrice, read_token_prices
 from unreel.reviewers.endpoint.model_address import (
     LOCAL,
     PROVIDERS,
@@ -56,32 +50,33 @@ from unreel.reviewers.endpoint.model_families import (
     get_model_family,
     match_model_family,
 )
-from unreel.reviewers.endpoint.servers import ModelEndpoint, find_model_endpoint
-from unreel.reviewers.external.detector_program import (
-    DetectorProgramReviewer,
-    resolve_external_program,
-)
 from unreel.reviewers.external.detector_scores import (
     COMMAND,
     HTTP,
-    DetectorScoreInterpretation,
-    ExternalServiceConfig,
     ScoreMeans,
-    format_external_reviewer_name,
     require_external_reviewer_name,
 )
-from unreel.reviewers.factory import ReviewerFactory, wrap_open_reviewer
+from unreel.reviewers.factory import ReviewerFactory
 from unreel.reviewers.local.checkpoint import (
     CheckpointInputSpec,
     read_checkpoint,
     read_checkpoint_input_spec,
 )
 from unreel.reviewers.message_parts import Showing
-from unreel.reviewers.registry import ENDPOINT, FITTED, RECORDED, REVIEWERS
+from unreel.reviewers.registry import (
+    ENDPOINT,
+    FITTED,
+    LOCAL_KIND,
+    NAMED_KIND,
+    RECORDED,
+    REVIEWER_KINDS,
+    REVIEWERS,
+    SERVER_KIND,
+)
 
 if TYPE_CHECKING:  # the client of an endpoint is slow to import
     from unreel.core.retry import RetryPolicy
-    from unreel.reviewers.endpoint.reviewer import ModelIOFormat, QuestionClient
+    from unreel.reviewers.endpoint.reviewer import ModelIOFormat
 
 _LOCAL_REVIEWER = LazyImport("unreel.reviewers.local.reviewer:LocalReviewer", extra="local")
 _SERVICE_REVIEWER = LazyImport("unreel.reviewers.external.detector_service:DetectorServiceReviewer")
@@ -160,6 +155,8 @@ class ReviewerSection(RecipeSection):
     def _model_is_known(cls, model: str) -> str:
         if model.startswith((COMMAND, HTTP)):
             return require_external_reviewer_name(model)
+        if find_reviewer_kind(model) not in REVIEWER_KINDS.entries:
+            return model  # a kind of another package, which reads the rest of the name
         if model.startswith(LOCAL):
             return model  # checked when the model is opened; a stored run is read without it
         if is_server_model(model) and not model.startswith(OBJECT):
@@ -231,28 +228,10 @@ class ReviewerSection(RecipeSection):
         `InvalidSettingError` if a required setting is missing, or the reviewer is fitted on a
         benchmark.
         """
-        if self.model.startswith(LOCAL):
-            return self._local()
-        if self.is_served:
-            return self._endpoint(find_model_endpoint(self.model, key_hosts=key_hosts), seed)
-        if self.model.startswith((COMMAND, HTTP)):
-            return self._outside(key_hosts, seed)
-        if self.learns:
-            raise InvalidSettingError(
-                "model",
-                f"{self.model} learns from a benchmark, and one clip is none",
-                "Use it with `unreel eval`",
-            )
-        if self.model == RECORDED:
-            return self._recorded()
-        if self.model.startswith(OBJECT):
-            raise InvalidSettingError(
-                "model",
-                f"{self.model} is an object of a Python program",
-                "Hand it over: evaluate(..., model=OBJECT)",
-            )
-        reviewer: Reviewer = REVIEWERS.load(self.model)()
-        return wrap_open_reviewer(reviewer)
+        factory: ReviewerFactory = REVIEWER_KINDS.load(find_reviewer_kind(self.model))(
+            self, key_hosts=key_hosts, seed=seed
+        )
+        return factory
 
     def resolve(self, section: ConditionSection, protocol: Protocol[Any, Any]) -> ConditionSection:
         """Return the complete condition; unset values are those of a checkpoint's training."""
@@ -351,78 +330,9 @@ class ReviewerSection(RecipeSection):
         except UnreelError:
             return None
 
-    def _outside(self, key_hosts: str, seed: int) -> ReviewerFactory:
-        interpretation = DetectorScoreInterpretation(
-            score_means=self.score_means, threshold=self.threshold
-        )
-        if self.url is None:
-            command, identity = resolve_external_program(self.command)
-            name = format_external_reviewer_name(self.model, interpretation, *identity)
-            build = partial(
-                DetectorProgramReviewer,
-                name,
-                command,
-                interpretation,
-                seconds=self.deadline_s,
-                max_concurrent=self.max_connections,
-                graphics=self.gpus > 0,
-            )
-            return ReviewerFactory(name=name, build=build, gpus=self.gpus)
-        server = parse_server_url(self.url)
-        variable = find_server_key_variable(server, key_hosts)
-        if variable is not None:
-            require_encrypted_connection(server, variable)
-        config = ExternalServiceConfig(
-            url=self.url,
-            show="clip" if self.show == "clip" else "frames",
-            max_connections=self.max_connections,
-            max_requests=self.max_requests,
-            retry_policy=self.patience,
-        )
-        name = format_external_reviewer_name(self.model, interpretation, config.show)
-        service = partial(
-            _SERVICE_REVIEWER, name, config, interpretation, key_variable=variable, seed=seed
-        )
-        return ReviewerFactory(name=name, build=service, is_metered=self._is_metered)
-
-    def _local(self) -> ReviewerFactory:
-        require_extra(("torch", "torchvision", "transformers", "peft"), "local")
-        if self.show == "clip":
-            raise InvalidSettingError(
-                "show",
-                f"{self.model} is shown frames, and not the clip's file",
-                "Write frames or video, or leave it out",
-            )
-        form = self.show if "show" in self.model_fields_set else None
-        checkpoint = read_checkpoint(self.model.removeprefix(LOCAL), form=form)
-        is_set = "max_tokens" in self.model_fields_set
-        max_tokens = self.max_tokens if is_set else checkpoint.max_tokens
-        manner: dict[str, Any] = {"max_tokens": max_tokens, "box_space": self.box_space}
-        return ReviewerFactory(
-            name=checkpoint.reviewer_name(**manner),
-            build=partial(_LOCAL_REVIEWER, checkpoint, most=self.max_connections, **manner),
-            gpus=self.gpus,
-        )
-
-    def _endpoint(self, endpoints: ModelEndpoint, seed: int) -> ReviewerFactory:
-        price = self.price
-        if self.max_cost_usd is not None and price is None:
-            raise InvalidSettingError(
-                "max_cost_usd",
-                f"no price of {self.model} is known",
-                "Name a file with its price: --prices FILE",
-            )
-        build = partial(_open_endpoint_reviewer, self, price, endpoints, seed)
-        return ReviewerFactory(
-            name=self.served_name,
-            build=build,
-            price=price,
-            is_metered=self._is_metered,
-            max_cost_usd=self.max_cost_usd,
-        )
-
     @property
-    def _is_metered(self) -> bool:
+    def is_metered(self) -> bool:
+        """Return whether requests or costs are counted towards a limit."""
         return self.max_cost_usd is not None or self.max_requests is not None
 
     @property
@@ -462,17 +372,6 @@ class ReviewerSection(RecipeSection):
         half_s = self.deadline_s / 2
         return RetryPolicy(deadline_s=self.deadline_s, attempt_s=half_s, outage_s=min(60.0, half_s))
 
-    def _recorded(self) -> ReviewerFactory:
-        if self.recorded is None:
-            raise InvalidSettingError(
-                "recorded",
-                "the model `recorded` needs the file of its answers",
-                "Name it: --recorded FILE",
-            )
-        path = Path(self.recorded)
-        name = f"recorded:{path.stem}"
-        return ReviewerFactory(name=name, build=partial(REVIEWERS.load(RECORDED), path, name=name))
-
 
 def _find_training_input_spec(model: str) -> CheckpointInputSpec | None:
     folder = Path(model.removeprefix(LOCAL)).expanduser()
@@ -482,29 +381,13 @@ def _find_training_input_spec(model: str) -> CheckpointInputSpec | None:
         return None  # reported when the model is opened; a stored run is read without it
 
 
-def _open_endpoint_reviewer(
-    section: ReviewerSection,
-    price: TokenPrice | None,
-    endpoints: ModelEndpoint,
-    seed: int,
-    before: EarlierSpending = EarlierSpending(),  # noqa: B008  frozen
-    client: "QuestionClient | None" = None,
-) -> Reviewer:
-    from unreel.reviewers.endpoint.reviewer import EndpointLimits, EndpointReviewer
-
-    return EndpointReviewer(
-        section.model,
-        api_key=endpoints.read_key(),
-        key_words=endpoints.key_words,
-        io_format=section.manner,
-        limits=EndpointLimits(
-            max_connections=section.max_connections,
-            max_requests=section.max_requests,
-            max_cost_usd=section.max_cost_usd,
-            price=price,
-            before=before,
-            patience=section.patience,
-        ),
-        seed=seed,
-        client=client,
-    )
+def find_reviewer_kind(model: str) -> str:
+    """Return the kind of reviewer that `model` names: `KIND:NAME`, a folder, a server's model or a name."""
+    prefix, colon, _ = model.partition(":")
+    if colon and "/" not in prefix and "@" not in prefix and prefix in REVIEWER_KINDS:
+        return prefix
+    if model.startswith(LOCAL):
+        return LOCAL_KIND
+    if is_server_model(model):
+        return SERVER_KIND
+    return RECORDED if model == RECORDED else NAMED_KIND

@@ -27,3 +27,18 @@ REVIEWERS: NamedObjectRegistry[Callable[..., Any]] = NamedObjectRegistry(
     },
     group="unreel.reviewers",
 )
+LOCAL_KIND, SERVER_KIND, NAMED_KIND = "local", "server", "named"
+REVIEWER_KINDS: NamedObjectRegistry[Callable[..., Any]] = NamedObjectRegistry(
+    "kind of reviewer",
+    {
+        "command": LazyImport("unreel.reviewers.kinds:open_external_reviewer"),
+        "http": LazyImport("unreel.reviewers.kinds:open_external_reviewer"),
+        LOCAL_KIND: LazyImport("unreel.reviewers.kinds:open_local_reviewer"),
+        NAMED_KIND: LazyImport("unreel.reviewers.kinds:open_named_reviewer"),
+        "python": LazyImport("unreel.reviewers.kinds:refuse_program_object"),
+        RECORDED: LazyImport("unreel.reviewers.kinds:open_recorded_answers"),
+        SERVER_KIND: LazyImport("unreel.reviewers.kinds:open_server_reviewer"),
+    },
+    group="unreel.reviewer_kinds",
+)
+"""Functions that return the factory of a reviewer for its `[reviewer]` section, by the kind of its model."""

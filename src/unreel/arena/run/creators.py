@@ -175,7 +175,7 @@ class ClipGenerationStage(MediaStage):
             raise_if_machine_error(error)
             return Failure(FailureReason.STAGE_FAILED, f"{type(error).__name__}: {error}")
         if not isinstance(clip, GeneratedClip | Failure):
-            detail = f"make gave {type(clip).__name__}, and not a Made or a Failure"
+            detail = f"make gave {type(clip).__name__}, and not a GeneratedClip or a Failure"
             return Failure(FailureReason.MALFORMED_REPLY, detail)
         return clip
 

@@ -265,7 +265,7 @@ def flatten_scorecard_metrics(scorecard: Scorecard) -> dict[str, float]:
 
 
 def list_exported_task_metrics(name: str) -> Iterator[tuple[str, bool | None]]:
-    """Return the metrics that a task of that protocol reports, and whether more is better (None: neither)."""
+    """Yield the metrics that a task of that protocol reports, and whether more is better (None: neither)."""
     metrics = get_protocol(name).figures
     for metric in metrics.exported:
         yield metric, _MORE_IS_BETTER[metrics[metric].better]
