@@ -66,6 +66,7 @@ def downloads(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         values = {"HF_ENDPOINT": hub.url, "HF_HOME": data / "hf", "XDG_DATA_HOME": data}
         for name, value in (values | {"UNREEL_FETCH_FROM": hub.url}).items():
             environment.setenv(name, str(value))
+        environment.delenv("HF_HUB_OFFLINE", raising=False)
         hashes = [(path, hashlib.sha256(file).hexdigest()) for path, file in tables.items()]
         subprocess.run(
             [

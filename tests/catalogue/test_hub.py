@@ -23,7 +23,9 @@ def serve_file(hub: Hub, data: bytes = DATA) -> RemoteFile:
 
 
 @pytest.fixture
-def hub():
+def hub(monkeypatch: pytest.MonkeyPatch):
+    # The complete check sets HF_HUB_OFFLINE, which huggingface_hub reads when it is imported.
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with serve_hub(Hub({"me/clips": {"a/b.bin": DATA}})) as served:
         yield served
 

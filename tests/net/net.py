@@ -51,6 +51,10 @@ ELSEWHERE = {
     "arena check": "tests/arena/test_entry_check.py",
     "runs restore": "tests/evaluation/test_damaged_runs.py",
     "models get": "tests/catalogue/test_owner_prompts.py",
+    "benchmarks get": "tests/catalogue/test_download.py",
+    "calibrate": "tests/cli/test_calibrate.py",
+    "seen add": "tests/cli/test_seen.py",
+    "seen find": "tests/cli/test_seen.py",
 }
 """Commands with `--json` that only other tests run: they need another environment, or 5462f705 lacks them."""
 LEAVING = frozenset(

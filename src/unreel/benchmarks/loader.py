@@ -167,6 +167,7 @@ def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[st
     """
     names = [*LAYOUTS.entries, *(name for name in LAYOUTS.names() if name not in LAYOUTS.entries)]
     readers = {str(name): LAYOUTS.load(name) for name in names}
+    table_readers = {name: reader for name, reader in readers.items() if reader.tables is None}
     if not path.is_dir():
         prescribed = [
             name
@@ -175,10 +176,10 @@ def find_matching_layouts(path: Path, mapping: Columns | None = None) -> list[st
         ]
         if prescribed:
             return prescribed
-        readers = {name: reader for name, reader in readers.items() if reader.tables is None}
+        readers = table_readers
     found = [name for name, reader in readers.items() if reader.matches(path, mapping)]
     for table in () if found else find_fallback_tables(path):
-        found += [name for name, reader in readers.items() if reader.matches(table, mapping)]
+        found += [name for name, reader in table_readers.items() if reader.matches(table, mapping)]
     return list(dict.fromkeys(found))
 
 

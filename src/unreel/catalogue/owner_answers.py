@@ -19,7 +19,6 @@ from unreel.core.verdict import (
 )
 from unreel.protocols.answer_text import SHORT, find_tag_contents, strip_thinking
 from unreel.protocols.box_space import BoxSpace
-from unreel.protocols.locate.parser import parse_tagged_segments
 from unreel.protocols.protocol import list_protocol_names
 from unreel.recipes.validation import Line, RecipeSection
 
@@ -101,6 +100,8 @@ def parse_owner_answer(
         return LocateVerdict(segments=())
     if space is None:
         raise ValueError("space is required for the boxes of segments")
+    from unreel.protocols.locate.parser import parse_tagged_segments  # takes 30 ms to compile
+
     segments = parse_tagged_segments(text, "strict", space, categories=answer_format.categories)
     if not isinstance(segments, Unparsed):
         n_boxes = sum(bool(segment.trace.track) for segment in segments)

@@ -147,7 +147,7 @@ def _cell(
         reviewer=heard.answer_table.reviewers[place],
         creator=creator,
         caught=share(said == ANSWERED_GENERATED, read),
-        n_sent=int(asked.sum()),
+        n_asked=int(asked.sum()),
         n_silent=int((asked & ~read).sum()),
     )
 

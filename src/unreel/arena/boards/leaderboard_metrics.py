@@ -19,7 +19,7 @@ from unreel.stats.paired_differences import (
 )
 from unreel.stats.row_sample import Array, BoolArray, IntArray
 
-_NO_CREATOR = Unmeasured("not defined for controls")
+_NO_CREATOR = Unmeasured("a control is no creator")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class ReviewerCreatorCell:
     """Percentage of right answers among the readable ones, real clips pooled with the creator's."""
     balanced: Measured = _NO_CREATOR
     """Mean of the accuracies on real clips and on the creator's clips, in percent."""
-    n_sent: int
+    n_asked: int
     n_silent: int
 
 

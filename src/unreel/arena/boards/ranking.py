@@ -428,7 +428,7 @@ def _iter_matrix_cells(
                 reviewer=reviewer,
                 creator=name,
                 caught=caught[i],
-                n_sent=n_sent,
+                n_asked=n_sent,
                 n_silent=n_sent - int(valid[line, i]),
             )
             if i < real:

@@ -401,7 +401,7 @@ def _build_creator_table(season: SeasonPageData, name: str, *, file: str) -> Rep
                     BoardTableCell(text=cell.creator, link=f"{page}#{anchor}"),
                     BoardTableCell(text=board.condition),
                     build_estimate_cell(cell.caught, notes),
-                    build_count_cell(cell.n_sent),
+                    build_count_cell(cell.n_asked),
                     build_count_cell(cell.n_silent),
                 )
                 rows.append(cells)

@@ -135,7 +135,7 @@ def _build_cell_json(cell: ReviewerCreatorCell) -> dict[str, Any]:
         "reviewer": cell.reviewer,
         "creator": cell.creator,
         "caught": build_estimate_json(cell.caught),
-        "n_asked": cell.n_sent,
+        "n_asked": cell.n_asked,
         "n_silent": cell.n_silent,
     }
 
