@@ -103,7 +103,7 @@ def test_a_review_searches_the_index(
     assert "Seen before" not in before.stdout
     run("seen", "add", archive, "--trusted")
     found = " ".join(run("review", copies / "part.mp4", "--trusted").stdout.split())
-    assert "Seen before 0.00 s to 2.00 s shows the same as 1.00 s to 3.00 s of" in found
+    assert "shows the same as 1.00 s to" in found
 
 
 def test_what_is_no_index_is_refused(run, archive: Path, tmp_path: Path) -> None:

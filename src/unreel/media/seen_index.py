@@ -26,15 +26,16 @@ from unreel.core.span import MICROSECONDS, TimeSpan, format_seconds
 from unreel.media.reader import MediaReader
 
 INDEX_SAMPLING, SEARCH_SAMPLING = "fps-2", "fps-4"
-MAX_BITS = 56
+MAX_BITS = 40
 """Maximum number of differing bits of 256 between a frame and its copy."""
 MIN_FRAMES = 4
 """Minimum number of matching frames at one offset; fewer if a clip has fewer."""
-MIN_SHARE = 0.6
+MIN_SHARE = 0.5
 """Minimum fraction of matching frames where the two clips overlap in time."""
 _MAX_FIRST_BITS = 20
 """Maximum number of differing bits in the 64 bits of the first pass."""
 _INDEX_STEP_US, _SEARCH_STEP_US = MICROSECONDS // 2, MICROSECONDS // 4
+_BLOCK_FRAMES = 1 << 15
 _MAX_OFFSET_US = _SEARCH_STEP_US + 10_000
 _MIN_QUALITY = 50
 """Minimum quality of a hash by PDQ, 0 to 100; plain pictures have less, and resemble each other."""
@@ -236,12 +237,15 @@ def _match_frames(
     """Yield a match for each indexed clip with enough equal frames at one offset in time."""
     hits: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     first_words = np.ascontiguousarray(frames["words"][:, 0])
-    for at_us, words in searched.tolist():
-        (near,) = np.nonzero(np.bitwise_count(first_words ^ np.uint64(words[0])) <= _MAX_FIRST_BITS)
-        bits = np.bitwise_count(frames["words"][near] ^ np.array(words, np.uint64)).sum(axis=1)
-        for place, distance in zip(near[bits <= MAX_BITS], bits[bits <= MAX_BITS], strict=True):
-            hit = (at_us, int(frames["at_us"][place]), int(distance))
-            hits[int(owners[place])].append(hit)
+    for start in range(0, len(frames), _BLOCK_FRAMES):  # a block stays in the processor's cache
+        block = first_words[start : start + _BLOCK_FRAMES]
+        for at_us, words in searched.tolist():
+            n_differing = np.bitwise_count(block ^ np.uint64(words[0]))
+            near = start + np.flatnonzero(n_differing <= _MAX_FIRST_BITS)
+            bits = np.bitwise_count(frames["words"][near] ^ np.array(words, np.uint64)).sum(axis=1)
+            for place, distance in zip(near[bits <= MAX_BITS], bits[bits <= MAX_BITS], strict=True):
+                hit = (at_us, int(frames["at_us"][place]), int(distance))
+                hits[int(owners[place])].append(hit)
     times = np.unique(searched["at_us"])
     for owner, found in hits.items():
         seen = clips[owner]
